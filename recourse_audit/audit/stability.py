@@ -26,7 +26,7 @@ from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.roles import Signature
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.records.recourse import Action, Recourse, SetAction
+from recourse_audit.records.recourse import Action, Recourse, SetAction, TogetherAction
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.records.subject import (
     STABILITY_FORMAT,
@@ -78,6 +78,8 @@ def _touches(action: Action) -> str:
     """What a change touches, whatever it does with it."""
     if isinstance(action, SetAction):
         return repr(action.attribute)
+    if isinstance(action, TogetherAction):
+        return repr((action.do, action.kind))
     return repr((action.do, *sorted(action.tie), action.kind))
 
 

@@ -130,7 +130,7 @@ class StoredAudit:
         """The changes of each subject's cheapest option: what is done, to what, from, to."""
         yield from self.connection.execute(
             "SELECT subject, do, kind, attribute, before, after FROM actions WHERE option = 0 "
-            "ORDER BY subject, action"
+            "AND tie = 0 ORDER BY subject, action"
         )
 
     def report(self, number: int) -> SubjectReport:

@@ -33,7 +33,7 @@ from recourse_audit.records.recourse import (
     Action,
     CommonAction,
     CommonOutcome,
-    TieAction,
+    SetAction,
 )
 from recourse_audit.records.search import Tie
 from recourse_audit.records.subject import SubjectReport
@@ -86,7 +86,8 @@ RULES = {
     "droppable": {"subject": IS_SUBJECT, "source": IS_PERSON, "target": IS_PERSON},
     "common_actions": {
         "number": "{0} < (SELECT count(*) FROM common_actions)",
-        "do": "({0} IN ('drop', 'add') AND ties IN (1, 2) AND moves IS NULL AND value IS NULL) OR "
+        "do": "({0} IN ('drop', 'add') AND ties IN (1, 2, 'all') AND moves IS NULL AND value IS "
+        "NULL) OR "
         "({0} = 'set' AND ties IS NULL AND (moves IS NULL) != (value IS NULL))",
     },
     "common_outcomes": {
@@ -241,16 +242,16 @@ CREATE TABLE probabilities (
   PRIMARY KEY (subject, class)
 ) WITHOUT ROWID;
 CREATE TABLE actions (
-  subject INTEGER NOT NULL, option INTEGER NOT NULL, action INTEGER NOT NULL, do TEXT NOT NULL,
-  kind TEXT, source INTEGER, target INTEGER, attribute TEXT, before, after,
-  cost REAL NOT NULL, PRIMARY KEY (subject, option, action)
+  subject INTEGER NOT NULL, option INTEGER NOT NULL, action INTEGER NOT NULL,
+  tie INTEGER NOT NULL, do TEXT NOT NULL, kind TEXT, source INTEGER, target INTEGER,
+  attribute TEXT, before, after, cost REAL NOT NULL, PRIMARY KEY (subject, option, action, tie)
 ) WITHOUT ROWID;
 CREATE TABLE droppable (
   subject INTEGER NOT NULL, place INTEGER NOT NULL, kind TEXT NOT NULL, source INTEGER NOT NULL,
   target INTEGER NOT NULL, PRIMARY KEY (subject, place)
 ) WITHOUT ROWID;
 CREATE TABLE common_actions (
-  number INTEGER PRIMARY KEY, do TEXT NOT NULL, what TEXT NOT NULL, ties INTEGER, moves REAL,
+  number INTEGER PRIMARY KEY, do TEXT NOT NULL, what TEXT NOT NULL, ties, moves REAL,
   value TEXT, unit TEXT NOT NULL
 );
 CREATE TABLE common_outcomes (
@@ -288,9 +289,10 @@ class StoreWriter:
             self._store,
             "actions",
             (
-                (subject, place, step, *self._action(action))
+                (subject, place, step, *row)
                 for place, option in enumerate(report.recourse.options)
                 for step, action in enumerate(option.actions)
+                for row in self._action_rows(action)
             ),
         )
         insert_rows(
@@ -331,12 +333,15 @@ class StoreWriter:
         """Make what was written permanent."""
         self._store.execute("COMMIT")
 
-    def _action(self, action: Action) -> tuple[Value, ...]:
-        if isinstance(action, TieAction):
-            changed = (None, None, None)
-            return (action.do, action.kind, *self._ends(action.tie), *changed, action.cost)
-        changed_to = (action.attribute, action.before, action.after)
-        return (action.do, None, None, None, *changed_to, action.cost)
+    def _action_rows(self, action: Action) -> Iterator[tuple[Value, ...]]:
+        """A row for each tie that an action changes, the cost in the first of them; or one row."""
+        if isinstance(action, SetAction):
+            changed_to = (action.attribute, action.before, action.after)
+            yield (0, action.do, None, None, None, *changed_to, action.cost)
+            return
+        for place, tie in enumerate(action.ties):
+            cost = 0.0 if place else action.cost
+            yield (place, action.do, action.kind, *self._ends(tie), None, None, None, cost)
 
     def _ends(self, tie: Tie) -> tuple[int, ...]:
         """The numbers of the people at the ends of a tie."""

@@ -7,7 +7,7 @@ from typing import Literal, get_args, get_type_hints
 
 from recourse_audit.records.base import Record
 from recourse_audit.records.model import ProbeReport, Repeats
-from recourse_audit.records.recourse import Action, Compared, RecourseStatus, TieAction
+from recourse_audit.records.recourse import Action, Compared, RecourseStatus, SetAction
 from recourse_audit.records.search import Counterfactual
 from recourse_audit.records.subject import Caveat, SubjectReport
 
@@ -419,7 +419,7 @@ def summary_of(report: SubjectReport) -> SummaryRow:
 def _kinds_of_change(actions: Sequence[Action]) -> str:
     """The kinds of change of an option, each once and sorted: "drop payment; set savings"."""
     kinds = {
-        f"{action.do} {action.kind if isinstance(action, TieAction) else action.attribute}"
+        f"{action.do} {action.attribute if isinstance(action, SetAction) else action.kind}"
         for action in actions
     }
     return "; ".join(sorted(kinds))

@@ -17,19 +17,22 @@ NUMBERS = {1: "one", 2: "two"}
 class CommonAction(Record):
     """A change of one kind with its amount.
 
-    Of ties (`do` is "drop" or "add"), `what` is their kind and `ties` their number. Of a number, it
-    moves `by` so much, in the user's `unit`; a category changes `to` a value.
+    Of ties (`do` is "drop" or "add"), `what` is their kind and `ties` their number, or "all" where
+    the policy lets them end only together. A number moves `by` so much, in the user's `unit`; a
+    category changes `to` a value.
     """
 
     do: Literal["drop", "add", "set"]
     what: str
-    ties: int | None = None
+    ties: int | Literal["all"] | None = None
     by: float | None = None
     to: str | None = None
     unit: str = ""
 
     def __str__(self) -> str:
         """The action in words: raise savings by 5,000 euros; drop one payment tie."""
+        if self.ties == "all":
+            return f"{self.do} all {self.what} ties together"
         if self.ties is not None:
             ties = "tie" if self.ties == 1 else "ties"
             return f"{self.do} {NUMBERS.get(self.ties, self.ties)} {self.what} {ties}"
@@ -92,6 +95,21 @@ class TieAction(Record):
     kind: str
     cost: float = 0.0
 
+    @property
+    def ties(self) -> tuple[Tie, ...]:
+        """The tie, as several that end together are given."""
+        return (self.tie,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class TogetherAction(Record):
+    """All of the subject's ties of a kind, which end together: one change at one cost."""
+
+    do: Literal["drop"] = "drop"
+    kind: str
+    ties: tuple[Tie, ...]
+    cost: float = 0.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Move(Record):
@@ -123,7 +141,7 @@ class SetAction(Record):
     cost: float = 0.0
 
 
-Action = TieAction | SetAction
+Action = TieAction | TogetherAction | SetAction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -219,7 +237,10 @@ class Option(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Permitted(Record):
-    """How many changes a policy permits a subject: ties to drop and add, levels by attribute."""
+    """How many changes a policy permits a subject: ties to drop and add, levels by attribute.
+
+    Ties that end together are one change.
+    """
 
     drop: int = 0
     add: int = 0

@@ -46,7 +46,8 @@ class ActionEdits:
 
     def _drops(self, combinations: Ints, do: Ints) -> Ints:
         edit, column = np.nonzero(do == DROP)
-        return self._both_ways(edit, self._table.arc[combinations[edit, column]])
+        ties, owner = spans(self._table.tie_starts, combinations[edit, column])
+        return self._both_ways(edit[owner], self._table.drops.arc[ties])
 
     def _both_ways(self, edit: Ints, arc: Ints) -> Ints:
         """The arcs of ties: two next to each other, unless ties have a direction."""
@@ -58,7 +59,8 @@ class ActionEdits:
         table = self._table
         edit, column = np.nonzero(do == ADD)
         action = combinations[edit, column]
-        source, target = table.source[action], table.target[action]
+        place = table.tie_starts[action]  # a change adds one tie
+        source, target = table.source[place], table.target[place]
         tie = len(table.graph.ties) + table.kind[action]
         if table.graph.directed:
             return np.stack((edit, source, target, tie))

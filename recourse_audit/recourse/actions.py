@@ -1,14 +1,15 @@
 """Every change that the policy permits to one subject, as a table of arrays.
 
-An action drops a tie, adds a tie, or moves an attribute to a level. Actions of one group exclude
-each other: every tie is a group of its own, and all levels of linked attributes are one group.
-Groups are contiguous, so a combination is an ascending list of rows of different groups.
+An action drops a tie, or all ties of a kind that end together; it adds a tie; or it moves an
+attribute to a level. Actions of one group exclude each other: every change of ties is a group of
+its own, and all levels of linked attributes are one group. Groups are contiguous, so a combination
+is an ascending list of rows of different groups.
 
 `action_table` is where the policy is applied: what it does not list is never suggested.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Literal
 
@@ -26,6 +27,7 @@ from recourse_audit.records.recourse import (
     Permitted,
     SetAction,
     TieAction,
+    TogetherAction,
 )
 from recourse_audit.recourse.attributes import Attribute, Levels, Movement, Value, round_value
 from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy, relations
@@ -40,27 +42,36 @@ def action_text(action: Action) -> str:
     if isinstance(action, SetAction):
         after = action.after
         return f"{action.attribute}={after if isinstance(after, str) else f'{after:.12g}'}"
+    if isinstance(action, TogetherAction):
+        return f"{action.do} {action.kind}"
     return f"{action.do} {action.tie[0]}-{action.tie[1]}:{action.kind}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TieActions:
-    """Ties to drop or to add: ends as node numbers, and the first arc of a tie that exists."""
+    """Changes of ties: their kinds and costs, and the ties that each of them ends or adds.
 
+    Change c is about the ties from `starts[c]` to `starts[c + 1]`: several, if they end `together`.
+    A tie has its ends as node numbers, and its first arc if it exists.
+    """
+
+    kind: Ints
+    cost: Floats
+    together: Mask
+    starts: Ints
     source: Ints
     target: Ints
-    kind: Ints
     arc: Ints
-    cost: Floats
 
     def __len__(self) -> int:
-        return len(self.source)
+        return len(self.kind)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ActionTable:
     """The actions of one subject: ties to drop, ties to add, then levels of attributes.
 
+    Action a changes the ties from `tie_starts[a]` to `tie_starts[a + 1]` of `source` and `target`.
     Action a sets the features `column[changes[a]:changes[a + 1]]` to `number`, in the table's
     units; with an `encoder`, it sets columns instead, and the features follow (see `assignments`).
     `denied` counts the ties that only the deny list forbids; `unreachable` are levels that only an
@@ -85,34 +96,50 @@ class ActionTable:
         return np.repeat(np.arange(3, dtype=np.int8), counts)
 
     @cached_property
+    def tie_starts(self) -> Ints:
+        """Where the ties of each action begin; an attribute has none."""
+        dropped, added = self.drops.starts, self.adds.starts
+        ends = np.full(sum(self._sizes), dropped[-1] + added[-1])
+        return np.concatenate((dropped, dropped[-1] + added[1:], ends))
+
+    @cached_property
     def source(self) -> Ints:
-        """Where a tie starts; for an attribute, the subject."""
-        return self._extend(self.subject, self.drops.source, self.adds.source)
+        """Where a tie starts."""
+        return np.concatenate((self.drops.source, self.adds.source))
 
     @cached_property
     def target(self) -> Ints:
-        """Where a tie leads; for an attribute, the subject."""
-        return self._extend(self.subject, self.drops.target, self.adds.target)
+        """Where a tie leads."""
+        return np.concatenate((self.drops.target, self.adds.target))
 
     @cached_property
     def own(self) -> Mask:
         """Whether an action changes the subject's own ties, adds one, or sets an attribute."""
-        mine: Mask = (self.source == self.subject) | (self.target == self.subject)
+        mine = np.ones(len(self), bool)
+        first = self.tie_starts[: self._ties]
+        mine[: self._ties] = (self.source[first] == self.subject) | (
+            self.target[first] == self.subject
+        )
         return mine
 
     @cached_property
-    def other(self) -> Ints:
-        """The end of an own tie that is not the subject."""
-        return np.where(self.source == self.subject, self.target, self.source)
-
-    @cached_property
     def kind(self) -> Ints:
-        return self._extend(0, self.drops.kind, self.adds.kind)
+        """The kind of an action's ties; 0 for attributes."""
+        rest = np.zeros(sum(self._sizes), np.int64)
+        return np.concatenate((self.drops.kind, self.adds.kind, rest))
 
     @cached_property
-    def arc(self) -> Ints:
-        """The first arc of a tie to drop."""
-        return self._extend(0, self.drops.arc)
+    def together(self) -> Mask:
+        """Whether an action ends all ties of a kind as one change."""
+        rest = np.zeros(len(self) - len(self.drops), bool)
+        return np.concatenate((self.drops.together, rest))
+
+    def people(self, actions: Ints) -> Ints:
+        """Everybody at an end of the ties that some actions change; the subject if they set."""
+        ties, _ = spans(self.tie_starts, actions)
+        own = [self.subject] if (self.do[actions] == SET).any() else []
+        ends = (self.source[ties], self.target[ties], np.array(own, np.int64))
+        return np.unique(np.concatenate(ends))
 
     @cached_property
     def move(self) -> Ints:
@@ -181,9 +208,10 @@ class ActionTable:
         """The ties that may be dropped, with the ids of their ends."""
         drops, kinds, ids = self.drops, self.graph.ties.kinds, self.graph.ids
         ends = zip(ids[drops.source].tolist(), ids[drops.target].tolist(), strict=True)
+        kind = np.repeat(drops.kind, np.diff(drops.starts))
         return tuple(
-            DroppableTie(tie=tie, kind=kinds[kind])
-            for tie, kind in zip(ends, drops.kind.tolist(), strict=True)
+            DroppableTie(tie=tie, kind=kinds[number])
+            for tie, number in zip(ends, kind.tolist(), strict=True)
         )
 
     def assignments(self, action: int) -> dict[str, tuple[Value, Value]]:
@@ -221,15 +249,15 @@ class ActionTable:
         return tuple(self._record(int(action)) for action in actions)
 
     def _record(self, action: int) -> Action:
-        ids = self.graph.ids
         if self.do[action] == SET:
             return self._set_record(action)
-        return TieAction(
-            do=TIE_WORDS[self.do[action]],
-            tie=(str(ids[self.source[action]]), str(ids[self.target[action]])),
-            kind=self.graph.ties.kinds[self.kind[action]],
-            cost=float(self.cost[action]),
-        )
+        ids, span = self.graph.ids, slice(*self.tie_starts[action : action + 2].tolist())
+        ends = ids[self.source[span]].tolist(), ids[self.target[span]].tolist()
+        ties = tuple(zip(*ends, strict=True))
+        kind, cost = self.graph.ties.kinds[self.kind[action]], float(self.cost[action])
+        if self.together[action]:
+            return TogetherAction(kind=kind, ties=ties, cost=cost)
+        return TieAction(do=TIE_WORDS[self.do[action]], tie=ties[0], kind=kind, cost=cost)
 
     def _set_record(self, action: int) -> SetAction:
         movement, levels = self.moves[self.move[action]]
@@ -263,12 +291,6 @@ class ActionTable:
     def _ties(self) -> int:
         return len(self.drops) + len(self.adds)
 
-    def _extend(self, rest: int, *parts: Ints) -> Ints:
-        """What ties have, and the same number for every other action."""
-        known = np.concatenate(parts)
-        filling = np.full(len(self) - len(known), rest)
-        return np.concatenate((known, filling)).astype(np.int64)
-
 
 def action_table(policy: Policy, subject: int, depth: int | None) -> ActionTable:
     """List what the policy permits to a subject; `depth` is how many hops the model looks."""
@@ -287,38 +309,108 @@ def action_table(policy: Policy, subject: int, depth: int | None) -> ActionTable
     )
 
 
-def _drops(policy: Policy, subject: int, depth: int | None) -> tuple[TieActions, int]:
-    """Ties that may be dropped, in canonical order, and how many only the deny list forbids."""
-    graph = policy.graph
-    pairs = np.sort(graph.neighbour_pair[graph.starts[subject] : graph.starts[subject + 1]])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ties:
+    """Ties to drop or to add: their ends, kinds and relations to the subject.
+
+    `arc` is the first arc of a tie that exists. `owner` is the place of the first tie of those that
+    it ends together with: its own place, unless a rule ends them `together`.
+    """
+
+    source: Ints
+    target: Ints
+    kind: Ints
+    relation: Ints
+    arc: Ints
+    owner: Ints
+    together: Mask
+
+    def take(self, rows: Ints) -> "Ties":
+        """Some of the ties; owners keep their numbers."""
+        columns = (getattr(self, field.name)[rows] for field in fields(self))
+        return Ties(**dict(zip((field.name for field in fields(self)), columns, strict=True)))
+
+
+def ties_to_drop(policy: Policy, subject: int, depth: int | None) -> Ties:
+    """The subject's own ties, and those of others around them if a rule lets these be dropped.
+
+    They are in canonical order. Whether a tie may be dropped is not asked here.
+    """
+    arcs = own_arcs(policy.graph, subject)
     if policy.drop[:, OTHERS].any():
-        pairs = np.union1d(pairs, _pairs_around(graph, subject, depth))
+        around = _pairs_around(policy.graph, subject, depth)
+        arcs = np.union1d(arcs, _first_arcs(policy.graph, around))
+    return ties_of(policy, subject, arcs)
+
+
+def own_arcs(graph: Graph, subject: int) -> Ints:
+    """The first arcs of a person's ties, ascending."""
+    own = graph.neighbour_pair[graph.starts[subject] : graph.starts[subject + 1]]
+    return _first_arcs(graph, np.sort(own))
+
+
+def _first_arcs(graph: Graph, pairs: Ints | Indices) -> Ints:
+    """The first arc of every tie of some pairs."""
     arcs, _ = spans(graph.pair_starts, pairs)
-    arcs = arcs if graph.directed else arcs[::2]
+    return arcs if graph.directed else arcs[::2]
+
+
+def ties_of(policy: Policy, subject: int, arcs: Ints) -> Ties:
+    """The ties with these first arcs, and which of them end together."""
+    graph, alone = policy.graph, np.arange(len(arcs))
     source, target = graph.arc_source[arcs], graph.arc_target[arcs]
     kind = graph.ties.kind[graph.arc_tie[arcs]].astype(np.int64)
     relation = relations(graph, subject, source, target)
-    allowed = policy.drop[kind, relation]
-    denied = policy.denied[kind] | _leads_to_denied(policy, subject, source, target)
-    chosen = allowed & ~denied
-    ends = source[chosen].astype(np.int64), target[chosen].astype(np.int64)
-    cost = policy.cost[kind[chosen], relation[chosen]]
-    return (
-        _tie_actions(graph, *ends, kind=kind[chosen], arc=arcs[chosen], cost=cost),
-        int((allowed & denied).sum()),
+    rule = policy.together[kind, relation]
+    owner = alone
+    if (rule >= 0).any():
+        key = np.where(rule < 0, -1 - alone, kind * len(policy.rules) + rule)
+        _, first, place = np.unique(key, return_index=True, return_inverse=True)
+        owner = first[place]
+    return Ties(
+        source=source.astype(np.int64),
+        target=target.astype(np.int64),
+        kind=kind,
+        relation=relation,
+        arc=arcs,
+        owner=owner,
+        together=rule >= 0,
     )
 
 
-def _tie_actions(
-    graph: Graph, source: Ints, target: Ints, *, kind: Ints, arc: Ints, cost: Floats
-) -> TieActions:
-    """Ties as actions; the ends of one without a direction are in order."""
-    if not graph.directed:
+def _drops(policy: Policy, subject: int, depth: int | None) -> tuple[TieActions, int]:
+    """Ties that may be dropped, and how many only the deny list forbids.
+
+    Where one of several that end together is never suggested, none of them is.
+    """
+    ties = ties_to_drop(policy, subject, depth)
+    allowed = policy.drop[ties.kind, ties.relation]
+    denied = policy.denied[ties.kind] | _leads_to_denied(policy, subject, ties.source, ties.target)
+    denied = np.bincount(ties.owner, denied)[ties.owner] > 0
+    chosen = ties.take(np.flatnonzero(allowed & ~denied))
+    return tie_actions(policy, chosen), int((allowed & denied).sum())
+
+
+def tie_actions(policy: Policy, ties: Ties) -> TieActions:
+    """Ties as changes, at the costs of their rules; the ends of one without direction in order."""
+    ties = ties.take(np.argsort(ties.owner, kind="stable"))
+    source, target = ties.source, ties.target
+    if not policy.graph.directed:
         source, target = np.minimum(source, target), np.maximum(source, target)
-    return TieActions(source=source, target=target, kind=kind, arc=arc, cost=cost)
+    first = np.flatnonzero(np.diff(ties.owner, prepend=-1))
+    kind = ties.kind[first]
+    return TieActions(
+        kind=kind,
+        cost=policy.cost[kind, ties.relation[first]],
+        together=ties.together[first],
+        starts=np.append(first, len(ties.owner)),
+        source=source,
+        target=target,
+        arc=ties.arc,
+    )
 
 
-def _leads_to_denied(policy: Policy, subject: int, source: Indices, target: Indices) -> Mask:
+def _leads_to_denied(policy: Policy, subject: int, source: Ints, target: Ints) -> Mask:
     """Whether ties lead to a node of a kind that is never suggested, other than the subject."""
     nodes = policy.denied_nodes
     ends: Mask = (nodes[source] & (source != subject)) | (nodes[target] & (target != subject))
@@ -342,9 +434,20 @@ def _adds(policy: Policy, subject: int) -> TieActions:
         np.concatenate([np.empty(0, np.int64), *(part[place] for part in parts)])
         for place in range(4)
     )
-    no_arc = np.zeros(len(source), np.int64)
-    cost = policy.cost[kind, relation]
-    return _tie_actions(policy.graph, source, target, kind=kind, arc=no_arc, cost=cost)
+    return tie_actions(policy, new_ties(source, target, kind, relation))
+
+
+def new_ties(source: Ints, target: Ints, kind: Ints, relation: Ints) -> Ties:
+    """Ties that do not exist; each is a change of its own."""
+    return Ties(
+        source=source,
+        target=target,
+        kind=kind,
+        relation=relation,
+        arc=np.zeros(len(source), np.int64),
+        owner=np.arange(len(source)),
+        together=np.zeros(len(source), bool),
+    )
 
 
 def _new_ties(policy: Policy, subject: int) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:

@@ -1,8 +1,9 @@
 """Common changes: the same for everybody, tried one by one on each subject.
 
-The list comes from the policy alone: one tie of a kind, and two; each attribute by 1, 2, 4, 8, …
-steps, as far as its range goes; each category that may be suggested. So groups can be compared in
-whom a change serves, which options that differ from person to person do not allow.
+The list comes from the policy alone: one tie of a kind, and two, or all of them where they end
+together; each attribute by 1, 2, 4, 8, … steps, as far as its range goes; each category that may be
+suggested. So groups can be compared in whom a change serves, which options that differ from person
+to person do not allow.
 
 A change that leaves a choice (which tie is dropped?) serves a subject if one of the ways to make it
 does. Only ways that the policy permits are tried, so whoever is served has an option.
@@ -52,7 +53,8 @@ class ListedChange:
         """The subject's changes of which this action takes one, or two; own ties come first."""
         if self.action.do != "set":
             do = DROP if self.action.do == "drop" else ADD
-            rows = np.flatnonzero((table.do == do) & (table.kind == self.kind))
+            alike = (table.do == do) & (table.kind == self.kind)
+            rows = np.flatnonzero(alike & (table.together == (self.action.ties == "all")))
             return rows[np.argsort(~table.own[rows], kind="stable")]
         names = [movement.rule.name for movement, _ in table.moves]
         if self.rule not in names:
@@ -79,10 +81,15 @@ def _of_ties(policy: Policy) -> list[ListedChange]:
     listed = []
     most = min(MOST_TIES, policy.settings.max_changes)
     for kind, name in enumerate(policy.graph.ties.kinds):
-        if policy.drop[kind].any() and not policy.denied[kind]:
-            for ties in range(1, most + 1):
-                action = CommonAction(do="drop", what=name, ties=ties)
-                listed.append(ListedChange(action=action, tier=ties - 1, kind=kind))
+        if not policy.denied[kind]:
+            together = policy.together[kind] >= 0
+            if (policy.drop[kind] & ~together).any():
+                for ties in range(1, most + 1):
+                    action = CommonAction(do="drop", what=name, ties=ties)
+                    listed.append(ListedChange(action=action, tier=ties - 1, kind=kind))
+            if together.any():
+                action = CommonAction(do="drop", what=name, ties="all")
+                listed.append(ListedChange(action=action, tier=0, kind=kind))
         if policy.add[kind].any():
             action = CommonAction(do="add", what=name, ties=1)
             listed.append(ListedChange(action=action, tier=0, kind=kind))

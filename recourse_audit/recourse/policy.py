@@ -118,13 +118,18 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The rules for one graph; tables have one row per kind of tie and one column per relation."""
+    """The rules for one graph; tables have one row per kind of tie and one column per relation.
+
+    `together` numbers the rule by which all own ties of a kind end as one change; -1 if they end
+    one by one.
+    """
 
     settings: RecourseSettings
     graph: Graph
     rules: tuple[TieRule, ...]
     denied: Mask
     drop: Mask
+    together: Ints
     add: Mask
     near: Mask
     cost: Floats
@@ -186,10 +191,12 @@ def open_policy(settings: Settings, graph: Graph, encoder: Encoder | None = None
     rules = recourse.ties or DEFAULT_RULES
     drop, add, near = (np.zeros((len(kinds), 3), bool) for _ in range(3))
     cost = np.zeros((len(kinds), 3))
-    for rule in reversed(rules):
+    together = np.full((len(kinds), 3), -1)
+    for number, rule in reversed([*enumerate(rules)]):
         matched = np.array([rule.kind in (ANY, kind) for kind in kinds], bool)
         for relation in RELATIONS[rule.whose]:
             drop[matched, relation] = "drop" in rule.allow
+            together[matched, relation] = number if rule.together else -1
             add[matched, relation] = "add" in rule.allow
             near[matched, relation] = rule.to == "near"
             cost[matched, relation] = rule.cost
@@ -200,6 +207,7 @@ def open_policy(settings: Settings, graph: Graph, encoder: Encoder | None = None
         rules=rules,
         denied=denied,
         drop=drop,
+        together=together,
         add=add & ~denied[:, None],
         near=near,
         cost=cost,

@@ -345,19 +345,23 @@ def _counterfactuals(
     droppable = _droppable(table)
     for removed in (*(tree.removed for tree in search.numbers), *search.front_removed):
         if all(pair in droppable for pair in removed):
-            rows = sorted(row for pair in removed for row in droppable[pair])
+            rows = sorted({row for pair in removed for row in droppable[pair]})
             if len(rows) <= most:
                 yield tuple(rows)
 
 
 def _droppable(table: ActionTable) -> dict[int, list[int]]:
-    """Pairs of people whose ties may all be dropped, with the actions that drop them."""
+    """Pairs of people whose ties may all be dropped, with the actions that drop them.
+
+    An action that ends ties together drops those of other pairs as well.
+    """
     graph, arc = table.graph, table.drops.arc
+    owner = np.repeat(np.arange(len(table.drops)), np.diff(table.drops.starts))
     pair: Ints = np.searchsorted(graph.pair_starts, arc, side="right") - 1
     ways = 1 if graph.directed else 2
     there = (graph.pair_starts[pair + 1] - graph.pair_starts[pair]) // ways
     found: dict[int, list[int]] = {}
-    for action, number in enumerate(pair.tolist()):
+    for action, number in zip(owner.tolist(), pair.tolist(), strict=True):
         found.setdefault(number, []).append(action)
     needed = dict(zip(pair.tolist(), there.tolist(), strict=True))
     return {number: actions for number, actions in found.items() if len(actions) == needed[number]}

@@ -93,8 +93,7 @@ class OtherPeople:
         edited, table = self._asked.edited, self._table
         if self._asked.way == "whole" or edited.reach is None:
             return np.arange(edited.graph.node_count)
-        ends = (table.source[combination], table.target[combination], [table.subject])
-        touched = np.unique(np.concatenate(ends))
+        touched = np.append(table.people(combination), table.subject)
         return reach(edited.graph, touched, edited.reach).astype(np.int64)
 
     def _count_reached(self, action: int) -> int:
@@ -103,8 +102,8 @@ class OtherPeople:
             if depth is None:
                 self._reached[action] = graph.node_count - 1
             else:
-                ends = np.unique([self._table.source[action], self._table.target[action]])
-                self._reached[action] = len(reach(graph, ends, depth))
+                people = self._table.people(np.array([action]))
+                self._reached[action] = len(reach(graph, people, depth))
         return self._reached[action]
 
 

@@ -1,6 +1,7 @@
 """Changes that somebody types: read, put to the model on the whole graph, judged by the policy.
 
     drop A-B         every tie between two people; drop A-B:kind only those of one kind
+    drop kind        all of the subject's ties of one kind
     add A-B:kind     a new tie; where ties have a direction it leads from A to B
     savings=4000     the subject's attribute, in the user's units
     housing=own      the subject's category
@@ -26,10 +27,14 @@ from recourse_audit.recourse.actions import (
     ADD,
     SET,
     ActionTable,
-    TieActions,
     action_table,
     action_text,
+    new_ties,
+    own_arcs,
+    tie_actions,
     tied_by,
+    ties_of,
+    ties_to_drop,
 )
 from recourse_audit.recourse.attributes import (
     Attribute,
@@ -68,6 +73,14 @@ class TieChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KindChange:
+    """All of the subject's ties of a kind, to drop."""
+
+    text: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ValueChange:
     """An attribute to set: a number in the user's units, or a category."""
 
@@ -76,7 +89,7 @@ class ValueChange:
     value: Value
 
 
-Change = TieChange | ValueChange
+Change = TieChange | KindChange | ValueChange
 
 
 def read_changes(
@@ -93,9 +106,7 @@ def read_changes(
     for text in texts:
         word, _, rest = text.strip().partition(" ")
         if word == "drop":
-            drop = _read_tie(text, "drop", rest, graph, numbers)
-            arcs_of(graph, drop)
-            changes.append(drop)
+            changes.append(_read_drop(text, rest.strip(), graph, numbers))
         elif word == "add":
             changes.append(_read_tie(text, "add", rest, graph, numbers))
         else:
@@ -110,6 +121,16 @@ def read_changes(
 def refusal(text: str, why: str) -> InputError:
     """The error for a change that cannot be read or tried."""
     return InputError(f"--what-if {text!r}: {why}")
+
+
+def _read_drop(
+    text: str, rest: str, graph: Graph, numbers: dict[str, int]
+) -> TieChange | KindChange:
+    if rest in graph.ties.kinds and not any(_readings(rest, numbers, graph.ties.kinds)):
+        return KindChange(text=text, kind=rest)
+    drop = _read_tie(text, "drop", rest, graph, numbers)
+    arcs_of(graph, drop)
+    return drop
 
 
 def _read_tie(
@@ -209,6 +230,16 @@ def arcs_of(graph: Graph, change: TieChange) -> Ints:
     return arcs
 
 
+def _arcs_of_kind(policy: Policy, subject: int, change: KindChange) -> Ints:
+    """The first arcs of all of a person's ties of a kind; there must be at least one."""
+    graph = policy.graph
+    own = own_arcs(graph, subject)
+    arcs: Ints = own[graph.ties.kind[graph.arc_tie[own]] == graph.ties.kinds.index(change.kind)]
+    if not len(arcs):
+        raise refusal(change.text, f"{graph.ids[subject]} has no tie of the kind {change.kind!r}")
+    return arcs
+
+
 def try_changes(
     asked: SubjectAnswers,
     policy: Policy,
@@ -217,7 +248,7 @@ def try_changes(
 ) -> WhatIf:
     """Apply changes together and ask about the subject on the whole graph."""
     edited, subject = asked.edited, asked.subject
-    table = typed_actions(policy, subject, changes)
+    table = typed_actions(policy, subject, changes, edited.reach)
     verifier = Verifier(asked, table)
     every = np.arange(len(table))
     answer = verifier.on_whole_graph(every[None])
@@ -254,34 +285,41 @@ def _outside(table: ActionTable) -> Iterator[OutsideRange]:
                     )
 
 
-def typed_actions(policy: Policy, subject: int, changes: Sequence[Change]) -> ActionTable:
-    """The changes as a table of their own, at the costs that their rules give them."""
+def typed_actions(
+    policy: Policy, subject: int, changes: Sequence[Change], depth: int | None
+) -> ActionTable:
+    """The changes as a table of their own, at the costs that their rules give them.
+
+    Ties that a rule ends together are one action if all of them are typed.
+    """
     graph = policy.graph
     values = [change for change in changes if isinstance(change, ValueChange)]
-    ties = [change for change in changes if isinstance(change, TieChange)]
-    drops = [arc for change in ties if change.do == "drop" for arc in arcs_of(graph, change)]
-    arcs = np.unique(np.array(drops, np.int64))
-    adds = [change for change in ties if change.do == "add"]
-
-    def actions(source: Ints, target: Ints, kind: Ints, arc: Ints) -> TieActions:
-        cost = policy.cost[kind, relations(graph, subject, source, target)]
-        return TieActions(source=source, target=target, kind=kind, arc=arc, cost=cost)
-
+    adds = [c for c in changes if isinstance(c, TieChange) and c.do == "add"]
+    drops = [np.empty(0, np.int64)]
+    for change in changes:
+        if isinstance(change, KindChange):
+            drops.append(_arcs_of_kind(policy, subject, change))
+        elif isinstance(change, TieChange) and change.do == "drop":
+            drops.append(arcs_of(graph, change))
+    typed = ties_of(policy, subject, np.unique(np.concatenate(drops)))
+    every = ties_to_drop(policy, subject, depth)
+    whole = np.bincount(every.owner, ~np.isin(every.arc, typed.arc)) == 0
+    together = np.flatnonzero(typed.together)
+    alone = np.ones(len(typed.arc), bool)
+    alone[together] = ~whole[every.owner[np.searchsorted(every.arc, typed.arc[together])]]
+    typed = replace(
+        typed,
+        owner=np.where(alone, np.arange(len(typed.arc)), typed.owner),
+        together=typed.together & ~alone,
+    )
+    source, target = np.array([(c.source, c.target) for c in adds], np.int64).reshape(-1, 2).T
+    kind = np.array([graph.ties.kinds.index(change.kind or "") for change in adds], np.int64)
+    relation = relations(graph, subject, source, target)
     return ActionTable(
         graph=graph,
         subject=subject,
-        drops=actions(
-            graph.arc_source[arcs].astype(np.int64),
-            graph.arc_target[arcs].astype(np.int64),
-            graph.ties.kind[graph.arc_tie[arcs]].astype(np.int64),
-            arcs,
-        ),
-        adds=actions(
-            np.array([change.source for change in adds], np.int64),
-            np.array([change.target for change in adds], np.int64),
-            np.array([graph.ties.kinds.index(change.kind or "") for change in adds], np.int64),
-            np.zeros(len(adds), np.int64),
-        ),
+        drops=tie_actions(policy, typed),
+        adds=tie_actions(policy, new_ties(source, target, kind, relation)),
         moves=tuple(
             _move(policy, subject, change, {other.name for other in values}) for change in values
         ),
@@ -362,18 +400,17 @@ def _reason_against_tie(
 ) -> str:
     """Why a tie is not in the table of what is permitted; empty if it is."""
     graph, subject = policy.graph, typed.subject
-    adds = bool(typed.do[action] == ADD)
-    source, target, kind = (
-        int(column[action]) for column in (typed.source, typed.target, typed.kind)
-    )
-    ends = (source, target) if graph.directed else (min(source, target), max(source, target))
-    same = (permitted.do == typed.do[action]) & (permitted.kind == kind)
-    if (same & (permitted.source == ends[0]) & (permitted.target == ends[1])).any():
+    adds, kind = bool(typed.do[action] == ADD), int(typed.kind[action])
+    first, together = typed.tie_starts[action], bool(typed.together[action])
+    source, target = int(typed.source[first]), int(typed.target[first])
+    alike = (permitted.do == typed.do[action]) & (permitted.kind == kind)
+    ties, _ = spans(permitted.tie_starts, np.flatnonzero(alike & (permitted.together == together)))
+    if ((permitted.source[ties] == source) & (permitted.target[ties] == target)).any():
         return ""
     name = graph.ties.kinds[kind]
     if policy.denied[kind]:
         return f"ties of the kind {name!r} are never suggested"
-    for end in ends:
+    for end in typed.people(np.array([action])).tolist():
         if end != subject and policy.denied_nodes[end]:
             return f"ties to nodes like {graph.ids[end]} are never suggested"
     relation = int(relations(graph, subject, source, target))
@@ -382,6 +419,8 @@ def _reason_against_tie(
         why = f" ({rule.reason})" if rule is not None and rule.reason else ""
         doing = "adding" if adds else "dropping"
         return f"no rule allows {doing} {WHOSE[relation]} ties of the kind {name!r}{why}"
+    if not adds and policy.together[kind, relation] >= 0:
+        return f"a person's ties of the kind {name!r} end only together, as one change"
     if not adds:
         return f"is farther away than the {depth} hops that the model looks"
     other = target if source == subject else source

@@ -21,6 +21,7 @@ from recourse_audit.records.recourse import (
     SetAction,
     SideEffects,
     TieAction,
+    TogetherAction,
 )
 from recourse_audit.records.search import (
     Carriers,
@@ -80,6 +81,7 @@ SHOWN: Table = {
     SideEffects: "measured to_favourable to_unfavourable other",
     DroppableTie: "tie kind",
     TieAction: "do tie kind cost",
+    TogetherAction: "do kind ties cost",
     SetAction: "do attribute before after unit implied cost",
     Move: "attribute before after unit",
     Caveat: "kind grade counterfactual about text letter variables effect",
@@ -110,6 +112,7 @@ PEOPLE: Table = {
     EgoTie: "ends",
     DroppableTie: "tie",
     TieAction: "tie",
+    TogetherAction: "ties",
     SideEffects: "to_favourable to_unfavourable other",
     Caveat: "variables",
 }

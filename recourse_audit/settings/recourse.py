@@ -25,6 +25,11 @@ class TieRule(Section):
     allow: tuple[Literal["drop", "add"], ...] = Field(
         description="What may be suggested; [] for nothing."
     )
+    together: bool = Field(
+        default=False,
+        description="Whether all of the person's ties of the kind that the rule covers end "
+        "together, as one change at one cost: whoever moves leaves everybody at the old address.",
+    )
     cost: float = Field(default=1.0, ge=0, description="Cost of one such change.")
     to: Literal["near", "anyone"] = Field(
         default="near",
@@ -39,6 +44,17 @@ class TieRule(Section):
             raise ValueError(
                 "a person cannot add a tie between two other people; allow only 'drop', or change "
                 "whose"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _end_together(self) -> Self:
+        if self.together and "drop" not in self.allow:
+            raise ValueError("together is about ending ties; allow 'drop', or leave it out")
+        if self.together and self.whose not in ("own", "outgoing"):
+            raise ValueError(
+                "together is about a person's own ties; set whose to 'own' or 'outgoing', or leave "
+                "one out"
             )
         return self
 

@@ -60,16 +60,18 @@ class World:
 
 @dataclass(frozen=True, kw_only=True)
 class Move:
-    """One change: a row dropped, a tie added, or an attribute set with what that implies.
+    """One change: rows dropped, a tie added, or an attribute set with what that implies.
 
+    Several rows are dropped if a rule ends them `together`.
     `steps` is how many steps an attribute moves, with their sign; `values` are the new values of
     every attribute that moves, in the user's units.
     """
 
     do: str
     cost: float
-    row: int | None = None
-    tie: tuple[int, int] | None = None
+    rows: tuple[int, ...] = ()
+    ties: tuple[tuple[int, int], ...] = ()
+    together: bool = False
     kind: str | None = None
     attribute: str | None = None
     steps: int = 0
@@ -190,22 +192,30 @@ class Policy:
         return [*self._drops(subject), *self._adds(subject), *sets]
 
     def _drops(self, subject: int) -> Iterator[Move]:
+        ended: dict[tuple[object, ...], list[int]] = {}
         for place, row in enumerate(self.world.rows):
             rule = self.rule_for(subject, row.source, row.target, row.kind)
             if rule is not None and "drop" in rule["allow"]:
-                yield Move(
-                    do="drop",
-                    cost=rule.get("cost", 1.0),
-                    row=place,
-                    tie=(row.source, row.target),
-                    kind=row.kind,
-                )
+                alone = () if rule.get("together") else (place,)
+                ended.setdefault((self.ties.index(rule), row.kind, *alone), []).append(place)
+        for places in ended.values():
+            rows = [self.world.rows[place] for place in places]
+            rule = self.rule_for(subject, rows[0].source, rows[0].target, rows[0].kind) or {}
+            yield Move(
+                do="drop",
+                cost=rule.get("cost", 1.0),
+                rows=tuple(places),
+                ties=tuple((row.source, row.target) for row in rows),
+                together=bool(rule.get("together")),
+                kind=rows[0].kind,
+            )
 
     def _adds(self, subject: int) -> Iterator[Move]:
         for source, target, kind in sorted(self._new_ties(subject)):
             rule = self.rule_for(subject, source, target, kind)
             if rule is not None and "add" in rule["allow"]:
-                yield Move(do="add", cost=rule.get("cost", 1.0), tie=(source, target), kind=kind)
+                new = ((source, target),)
+                yield Move(do="add", cost=rule.get("cost", 1.0), ties=new, kind=kind)
 
     def _new_ties(self, subject: int) -> set[tuple[int, int, str]]:
         """Ties of the subject that could be made; of an undirected one the subject comes first."""
@@ -408,12 +418,12 @@ class Oracle:
 def changed(policy: Policy, subject: int, moves: Sequence[Move]) -> World:
     """The whole graph with some changes made, written down from scratch."""
     world = policy.world
-    dropped = {move.row for move in moves if move.do == "drop"}
+    dropped = {row for move in moves for row in move.rows}
     rows = [row for place, row in enumerate(world.rows) if place not in dropped]
     columns = {name: list(values) for name, values in world.columns.items()}
     for move in moves:
-        if move.do == "add" and move.tie is not None and move.kind is not None:
-            rows.append(new_row(world, move.tie, move.kind))
+        if move.do == "add" and move.kind is not None:
+            rows.append(new_row(world, move.ties[0], move.kind))
         for name, value in move.values.items():
             columns[name][subject] = policy.units(name).table(value)
     return replace(

@@ -14,7 +14,7 @@ from typing import Any
 
 import networkx as nx
 
-from recourse_audit.records.recourse import Option, SetAction, TieAction
+from recourse_audit.records.recourse import Option, SetAction, TieAction, TogetherAction
 from tests.recourse.brute_force import Units, is_denied
 
 Row = Mapping[str, Any]
@@ -94,6 +94,9 @@ class Rules:
             yield "the cost is not that of its actions"
         sets = [action for action in option.actions if isinstance(action, SetAction)]
         ties = [action for action in option.actions if isinstance(action, TieAction)]
+        for together in option.actions:
+            if isinstance(together, TogetherAction):
+                yield from self._broken_by_together(subject, together)
         families = [self.family.get(action.attribute, -1) for action in sets]
         if len(set(families)) < len(families):
             yield "linked attributes are set together"
@@ -122,7 +125,29 @@ class Rules:
                 return dict(rule)
         return None
 
-    def _broken_by_tie(self, subject: str, action: TieAction) -> Iterator[str]:
+    def _broken_by_together(self, subject: str, action: TogetherAction) -> Iterator[str]:
+        """Each of the ties may end at this cost, and they are all that the same rule covers."""
+        alone = [
+            TieAction(do="drop", tie=tie, kind=action.kind, cost=action.cost) for tie in action.ties
+        ]
+        for tie in alone:
+            yield from self._broken_by_tie(subject, tie, ends_all=True)
+        own = [
+            TieAction(do="drop", tie=(a, b), kind=kind)
+            for a, b, kind in self.ties
+            if subject in (a, b) and a != b and kind == action.kind
+        ]
+        rule = self._tie_rule(subject, alone[0])
+        meant = [tie.tie for tie in own if self._tie_rule(subject, tie) == rule]
+        order = (lambda tie: tie) if self.directed else sorted
+        if sorted(map(order, meant)) != sorted(map(order, action.ties)):
+            yield f"not all ties of kind {action.kind}"
+        if rule is None or not rule.get("together"):
+            yield f"no rule ends ties of kind {action.kind} together"
+
+    def _broken_by_tie(
+        self, subject: str, action: TieAction, *, ends_all: bool = False
+    ) -> Iterator[str]:
         source, target = action.tie
         kind, new = action.kind, (source, target, action.kind)
         if is_denied(kind) or kind in self.recourse.get("never", ()):
@@ -135,6 +160,8 @@ class Rules:
             return
         if action.cost != rule.get("cost", 1.0):
             yield "not the cost of its rule"
+        if action.do == "drop" and rule.get("together") and not ends_all:
+            yield f"ends a part of the ties of kind {kind}"
         if action.do == "drop":
             if new not in self.tie_set:
                 yield "drops a tie that is not there"

@@ -356,6 +356,8 @@ def random_tie_rule(
     rule["cost"] = float(random.choice([0.0, 0.5, 1.0, 2.5]))
     if random.random() < 0.5:
         rule["to"] = str(random.choice(["near", "anyone"]))
+    if "drop" in allow and whose in ("own", "outgoing") and rule["cost"] in (0.5, 2.5):
+        rule["together"] = True
     if random.random() < 0.3:
         rule["reason"] = "as the branch manager said"
     return rule

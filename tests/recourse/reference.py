@@ -26,12 +26,13 @@ def changed(policy: Policy, subject: int, actions: Sequence[Action]) -> Graph:
             for implied in action.implied:
                 put(policy, features, subject, implied)
             continue
-        ends = [graph.find(end) for end in action.tie]
         code = ties.kinds.index(action.kind)
-        if action.do == "drop":
-            keep[first_row(graph, ends, code, keep)] = False
-        else:
-            rows.append(new_row(graph, ends, code))
+        for tie in action.ties:
+            ends = [graph.find(end) for end in tie]
+            if action.do == "drop":
+                keep[first_row(graph, ends, code, keep)] = False
+            else:
+                rows.append(new_row(graph, ends, code))
     return build_graph(
         ids=graph.ids,
         features=features,

@@ -187,11 +187,11 @@ def typed_changes(graph: Graph, slow: brute_force.Policy, subject: int) -> Itera
     for source, target, kind in rows:
         if source != target:
             yield text_of(
-                graph, brute_force.Move(do="drop", cost=1, tie=(source, target), kind=kind)
+                graph, brute_force.Move(do="drop", cost=1, ties=((source, target),), kind=kind)
             )
     for other, kind in product(range(graph.node_count), graph.ties.kinds):
         for ends in [(subject, other), (other, subject)] if other != subject else []:
-            yield text_of(graph, brute_force.Move(do="add", cost=1, tie=ends, kind=kind))
+            yield text_of(graph, brute_force.Move(do="add", cost=1, ties=(ends,), kind=kind))
     for name, step in (("income", 0.5), ("savings", 300), ("late", 1), ("debt", 0.1)):
         before = slow.current(name, subject)
         for steps in (-9, -2, -1, 0, 0.5, 1, 3, 20):
@@ -219,10 +219,11 @@ def world_of(graph: Graph) -> brute_force.World:
 
 
 def text_of(graph: Graph, move: brute_force.Move) -> str:
-    if move.tie is None:
+    if not move.ties:
         assert move.attribute is not None
         return f"{move.attribute}={move.values[move.attribute]:.12g}"
-    ends = move.tie if graph.directed else sorted(move.tie)
+    [tie] = move.ties
+    ends = tie if graph.directed else sorted(tie)
     return f"{move.do} {graph.ids[ends[0]]}-{graph.ids[ends[1]]}:{move.kind}"
 
 

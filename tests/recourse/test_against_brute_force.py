@@ -17,7 +17,7 @@ from recourse_audit.records.recourse import (
     Option,
     Recourse,
     SetAction,
-    TieAction,
+    TogetherAction,
     survival,
 )
 from tests.cases import long_after
@@ -194,10 +194,14 @@ def places_of(case: Case, truth: BruteForce, action: Action) -> Iterator[int]:
     for place, move in enumerate(truth.moves):
         if move.do != action.do:
             continue
-        if move.tie is not None and isinstance(action, TieAction):
-            ends = tuple(case.world.ids[end] for end in move.tie)
-            same = action.tie == ends or (not case.world.directed and action.tie == ends[::-1])
-            if same and action.kind == move.kind and action.cost == pytest.approx(move.cost):
+        if move.ties and not isinstance(action, SetAction):
+            named = [tuple(case.world.ids[end] for end in tie) for tie in move.ties]
+            if not case.world.directed:
+                named += [tie[::-1] for tie in named]
+            same = action.kind == move.kind and set(action.ties) <= set(named)
+            same &= len(action.ties) == len(move.ties)
+            if same and action.cost == pytest.approx(move.cost):
+                assert isinstance(action, TogetherAction) == move.together
                 yield place
         elif isinstance(action, SetAction) and move.attribute == action.attribute:
             after = {action.attribute: action.after}
@@ -324,7 +328,7 @@ def test_a_change_tried_by_hand_is_answered_like_the_brute_force(name: str, trut
     for person, truth in clear_cut(truths, key):
         for some in truth.combinations[:: max(1, len(truth.combinations) // 3)][:3]:
             moves = [truth.moves[place] for place in sorted(some)]
-            words = [words_for(case, move) for move in moves]
+            words = [words for move in moves for words in words_for(case, move)]
             if any(len(move.values) > 1 for move in moves):
                 continue  # what a change implies is the policy's word, not the auditor's
             [report] = explain(audit, [person], what_if=words)
@@ -337,11 +341,11 @@ def test_a_change_tried_by_hand_is_answered_like_the_brute_force(name: str, trut
             assert report.what_if.forbidden == ()
 
 
-def words_for(case: Case, move: Move) -> str:
-    if move.tie is None:
-        return f"{move.attribute}={move.values[str(move.attribute)]!r}"
-    one, other = (case.world.ids[end] for end in move.tie)
-    return f"{move.do} {one}-{other}:{move.kind}"
+def words_for(case: Case, move: Move) -> Iterator[str]:
+    if not move.ties:
+        yield f"{move.attribute}={move.values[str(move.attribute)]!r}"
+    for one, other in move.ties:
+        yield f"{move.do} {case.world.ids[one]}-{case.world.ids[other]}:{move.kind}"
 
 
 def test_knife_edges_are_rare_and_the_random_worlds_hold_what_is_awkward(truths: Truths) -> None:
@@ -357,6 +361,7 @@ def test_knife_edges_are_rare_and_the_random_worlds_hold_what_is_awkward(truths:
     done = [{truth.moves[place].do for place in some} for truth, some in shown]
     for wanted in ({"drop"}, {"add"}, {"set"}, {"drop", "add"}, {"drop", "set"}, {"add", "set"}):
         assert wanted in done
+    assert any(len(truth.moves[p].rows) > 1 for truth, some in shown for p in some)
     assert any(truth.moves[p].steps > 1 for truth, some in shown for p in some)
     assert any(truth.moves[p].steps < -1 for truth, some in shown for p in some)
     assert any(len(truth.moves[p].values) > 1 for truth, some in shown for p in some)

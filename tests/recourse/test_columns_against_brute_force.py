@@ -41,7 +41,8 @@ def combination_of(truth: Truth, option: Option) -> tuple[int, ...]:
             assert len(places) == 1, f"{action} is not permitted"
             found.append(len(truth.drops) + places[0])
         else:
-            ends = tuple(sorted(int(name[1:]) for name in action.tie))
+            [tie] = action.ties
+            ends = tuple(sorted(int(name[1:]) for name in tie))
             found.append(truth.drops.index((ends[0], ends[1])))
     return tuple(sorted(found))
 

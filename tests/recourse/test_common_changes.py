@@ -51,9 +51,12 @@ def in_moves(truth: BruteForce, action: CommonAction, step: float) -> Iterator[f
         same = [
             place
             for place, move in enumerate(truth.moves)
-            if move.do == action.do and move.kind == action.what
+            if move.do == action.do
+            and move.kind == action.what
+            and move.together == (action.ties == "all")
         ]
-        yield from map(frozenset, combinations(same, action.ties))
+        count = 1 if action.ties == "all" else action.ties
+        yield from map(frozenset, combinations(same, count))
         return
     assert action.by is not None
     for place, move in enumerate(truth.moves):
@@ -117,7 +120,7 @@ def test_categories_and_conditions_equal_the_brute_force(tmp_path: Path) -> None
 
 
 def in_changes(truth: Truth, action: CommonAction) -> Iterator[tuple[int, ...]]:
-    if action.ties is not None:
+    if isinstance(action.ties, int):
         yield from combinations(range(len(truth.drops)), action.ties)
         return
     for place, change in enumerate(truth.changes, start=len(truth.drops)):
@@ -152,7 +155,7 @@ def by_hand(world: World, subject: int, action: CommonAction) -> Ways:
         levels = [one for one in world.levels(subject) if abs(one - wanted) < 1e-5]
         cost = 0.4 * round(abs(action.by) / STEP)
         return [(world.works(subject, (), level), cost) for level in levels]
-    assert action.ties is not None
+    assert isinstance(action.ties, int)
     own = [number for number, tie in enumerate(world.ties) if subject in tie]
     assert action.ties <= MOST
     return [

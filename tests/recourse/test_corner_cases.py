@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit.report import explain
-from recourse_audit.records.recourse import Action, Recourse, TieAction
+from recourse_audit.records.recourse import Action, Recourse, TieAction, TogetherAction
 from tests.command import command
 from tests.recourse.brute_force import BruteForce, Policy, TieRow, World, is_denied
 from tests.recourse.random_worlds import (
@@ -133,7 +133,7 @@ def test_a_new_tie_is_like_the_ties_of_its_kind_in_the_middle(
 
 def kinds_of(truth: BruteForce, case: Case, some: frozenset[int]) -> list[tuple[str, str, str]]:
     moves = [truth.moves[place] for place in some]
-    ends = [sorted(case.world.ids[end] for end in move.tie or ()) for move in moves]
+    ends = [sorted(case.world.ids[end] for tie in move.ties for end in tie) for move in moves]
     return [(low, high, str(move.kind)) for (low, high), move in zip(ends, moves, strict=True)]
 
 
@@ -208,9 +208,9 @@ def test_the_reference_finds_levels_and_combinations_worked_out_by_hand() -> Non
     recourse = {"ties": ties, "attributes": rules, "max_changes": 2}
     policy = Policy(world, {"recourse": recourse}, reach=2)
     moves = policy.moves(0)
-    assert [(move.do, move.tie) for move in moves if move.tie] == [
-        ("drop", (0, 1)),
-        ("add", (0, 2)),
+    assert [(move.do, move.ties) for move in moves if move.ties] == [
+        ("drop", ((0, 1),)),
+        ("add", ((0, 2),)),
     ]
     # Up to 500 in steps of 200 from 100; a step down takes 300 away from 0.3, but also to 0.5 only.
     assert [(move.steps, dict(move.values)) for move in moves if move.attribute == "income"] == [
@@ -257,6 +257,8 @@ def fixed_part(action: Action) -> dict[str, Any]:
     """What the design fixes of an action's form."""
     if isinstance(action, TieAction):
         return {"do": action.do, "tie": action.tie, "kind": action.kind}
+    if isinstance(action, TogetherAction):
+        return {"do": "drop", "kind": action.kind, "ties": action.ties}
     return {
         "do": "set",
         "attribute": action.attribute,

@@ -192,7 +192,8 @@ def check(world: World, subject: int, report: SubjectReport) -> None:
             if isinstance(action, SetAction):
                 level = action.after
             else:
-                ends = sorted(IDS.index(end) for end in action.tie)
+                [tie] = action.ties
+                ends = sorted(IDS.index(end) for end in tie)
                 gone.append(world.ties.index((ends[0], ends[1])))
         moved = None if level is None else (subject, float(level))
         values = world.values(tuple(gone), moved)

@@ -229,15 +229,18 @@ def test_an_option_searched_for_on_the_whole_graph_is_verified_on_it_whatever_it
 
 
 def test_counterfactuals_are_tried_first(tmp_path: Path) -> None:
-    [report] = explain(load_audit(lending_audit(tmp_path)), ["P0029"])
-    assert report.recourse is not None
-    assert report.search is not None
-    removed = {frozenset(found.removed) for found in report.counterfactuals}
-    removed |= {frozenset(pair.removed) for pair in report.front}
-    found = [option for option in report.recourse.options if option.source == "counterfactual"]
-    assert found
-    for option in found:
-        assert {a.tie for a in option.actions if isinstance(a, TieAction)} in removed
+    """What ends together with what a counterfactual removes is ended as well."""
+    for report in explain(load_audit(lending_audit(tmp_path)), ["P0008", "P0208"]):
+        assert report.recourse is not None
+        removed = {frozenset(found.removed) for found in report.counterfactuals}
+        removed |= {frozenset(pair.removed) for pair in report.front}
+        options = [o for o in report.recourse.options if o.source == "counterfactual"]
+        assert options
+        for option in options:
+            ended = {tie for a in option.actions if not isinstance(a, SetAction) for tie in a.ties}
+            assert any(ties <= ended for ties in removed)
+            if all(isinstance(action, TieAction) for action in option.actions):
+                assert ended in removed
 
 
 def test_diverse_options_touch_different_things_cheapest_first() -> None:

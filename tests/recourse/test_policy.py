@@ -55,6 +55,8 @@ OUT_OF_RANGE: list[tuple[dict[str, Any], str, str]] = [
     (ties({**DROP, "cost": -1}), "recourse.ties[0].cost", "at least 0"),
     (ties({**DROP, "kindd": "x"}), "recourse.ties[0].kindd", "did you mean kind?"),
     (ties({"kind": "payment"}), "recourse.ties[0].allow", "missing"),
+    (ties({**DROP, "allow": ["add"], "together": True}), "recourse.ties[0]", "allow 'drop'"),
+    (ties({**DROP, "whose": "any", "together": True}), "recourse.ties[0]", "own ties"),
     (attributes({"name": "debt"}), "recourse.attributes[0]: needs a step", "values (or moves)"),
     (attributes({**DEBT, "step": 0}), "recourse.attributes[0].step", "more than 0"),
     (attributes({**DEBT, "step": float("inf")}), "recourse.attributes[0].step", "finite"),

@@ -22,6 +22,7 @@ from recourse_audit.records.recourse import (
     SetAction,
     SideEffects,
     TieAction,
+    TogetherAction,
 )
 from tests.recourse.brute_force import World
 from tests.recourse.oracle import Rules
@@ -95,6 +96,7 @@ def tie_rules(draw: st.DrawFn, never: list[str]) -> dict[str, Any]:
         "kind": kind,
         "whose": whose,
         "allow": allow,
+        "together": "drop" in allow and whose in ("own", "outgoing") and draw(st.booleans()),
         "cost": draw(st.sampled_from([0.0, 0.25, 1.0, 3.0])),
         "to": draw(st.sampled_from(["near", "anyone"])),
     }
@@ -169,6 +171,7 @@ def rules_of(world: World, settings: Mapping[str, Any]) -> Rules:
     )
 
 
+HOUSE = [("a", "b", "address"), ("d", "a", "address"), ("b", "c", "address")]
 SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_models"
 
 
@@ -212,7 +215,10 @@ def test_the_oracle_sees_every_kind_of_mistake() -> None:
             "groups": {"attributes": ["age"]},
             "recourse": {
                 "max_changes": 2,
-                "ties": [{"kind": "loan", "allow": ["drop", "add"], "cost": 2.0}],
+                "ties": [
+                    {"kind": "loan", "allow": ["drop", "add"], "cost": 2.0},
+                    {"kind": "address", "allow": ["drop"], "together": True, "cost": 2.0},
+                ],
                 "attributes": [
                     {"name": "pay", "step": 2.0, "direction": "up", "max": 9.0},
                     {
@@ -231,7 +237,7 @@ def test_the_oracle_sees_every_kind_of_mistake() -> None:
             "c": {"pay": 5.0, "job": "none", "debt": 4.0, "age": 30.0},
             "d": {"pay": 5.0, "job": "none", "debt": 1.0, "age": 30.0},
         },
-        ties=[("a", "b", "loan"), ("b", "c", "loan"), ("a", "d", "family")],
+        ties=[("a", "b", "loan"), ("b", "c", "loan"), ("a", "d", "family"), *HOUSE],
     )
 
     def tie(
@@ -245,10 +251,14 @@ def test_the_oracle_sees_every_kind_of_mistake() -> None:
             attribute=name, before=before, after=after, unit="", implied=implied, cost=cost
         )
 
+    def moving(*ties: str, kind: str = "address") -> TogetherAction:
+        return TogetherAction(kind=kind, ties=tuple((t[0], t[1]) for t in ties), cost=2.0)
+
     pay = Move(attribute="pay", before=1.0, after=2.0, unit="")
     age = Move(attribute="age", before=50.0, after=51.0, unit="")
     assert broken(rules, tie("drop", "ab"), to("pay", 3.0)) == []
     assert broken(rules, tie("add", "ac")) == []
+    assert broken(rules, moving("ba", "ad")) == []
     assert broken(rules, to("job", "clerk", 1.0, pay)) == []
     for words, *actions in (
         ("3 changes", tie("drop", "ab"), tie("add", "ac"), to("pay", 3.0)),
@@ -257,6 +267,9 @@ def test_the_oracle_sees_every_kind_of_mistake() -> None:
         ("not the cost of its rule", tie("drop", "ab", cost=1.0)),
         ("not there", tie("drop", "ac")),
         ("there already", tie("add", "ab")),
+        ("a part of the ties", tie("drop", "ab", "address")),
+        ("not all ties of kind address", moving("ab")),
+        ("no rule ends ties of kind loan together", moving("ab", kind="loan")),
         ("not near", tie("add", "ad")),
         ("changed too often", tie("drop", "ab"), tie("drop", "ab")),
         ("no rule about age", to("age", 51.0)),

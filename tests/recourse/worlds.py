@@ -93,7 +93,7 @@ def policy_of(
 def reasons(policy: Policy, subject: int, *typed: str) -> list[str]:
     """Why the policy would not suggest what somebody types, for a model of two layers."""
     changes = read_changes(typed, policy.graph, policy.encoder)
-    table = typed_actions(policy, subject, changes)
+    table = typed_actions(policy, subject, changes, 2)
     return list(reasons_against(policy, table, 2))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from recourse_audit.records.recourse import Action, TieAction
+from recourse_audit.records.recourse import Action, SetAction
 from recourse_audit.records.search import Tie
 from recourse_audit.records.subject import Caveat, Grade, SubjectReport
 
@@ -50,8 +50,8 @@ class Cautions:
 
     def about(self, actions: Iterable[Action]) -> Caution:
         """The gravest caution about the ties that these actions end."""
-        drops = (one for one in actions if isinstance(one, TieAction) and one.do == "drop")
-        ended = _pairs(action.tie for action in drops)
+        drops = (a for a in actions if not isinstance(a, SetAction) and a.do == "drop")
+        ended = _pairs(tie for action in drops for tie in action.ties)
         found = {caution for removed, caution in self._found if removed and removed <= ended}
         if self._unmeasured and ended:
             found.add("unmeasured")

@@ -52,12 +52,16 @@ class LetterInputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TieChange:
-    """A number of ties of one kind to end or to form; `only` if the person has no others."""
+    """A number of ties of one kind to end or to form; `only` if the person has no others.
+
+    Ties of a kind that end `together` are one change.
+    """
 
     do: Literal["drop", "add"]
     kind: Kind
     count: int
     only: bool
+    together: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +131,7 @@ class Letter:
     def unnamed_ties(self) -> int:
         """How many ties options end without saying which of several is meant."""
         ties = (tie for option in self.options for tie in option.ties)
-        return sum(tie.count for tie in ties if tie.do == "drop" and not tie.only)
+        return sum(tie.count for tie in ties if tie.do == "drop" and not (tie.only or tie.together))
 
 
 def compose_letter(
@@ -172,7 +176,7 @@ def _may_tell(ties: Sequence[TieStep], settings: LetterSettings) -> bool:
             tie.kind in settings.known_kinds
             or (
                 tie.neighbours >= settings.k
-                and (tie.do == "add" or len(tie.partners) < tie.neighbours)
+                and (tie.do == "add" or tie.together or len(tie.partners) < tie.neighbours)
             )
         )
         for tie in ties
@@ -217,6 +221,7 @@ def _tie_changes(option: SourceOption) -> tuple[TieChange, ...]:
             do=tie.do,
             kind=tie.kind,
             count=tie.count,
+            together=tie.together,
             only=tie.do == "drop" and len(tie.partners) == tie.neighbours == tie.count == 1,
         )
         for tie in option.ties

@@ -8,7 +8,7 @@ person may allow a false alarm, word by word.
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from recourse_audit.records.recourse import TieAction
+from recourse_audit.records.recourse import SetAction
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.records.texts import words_of
 from recourse_audit.render.letters.letter import Reason
@@ -61,7 +61,8 @@ def others_in(report: SubjectReport) -> tuple[str, ...]:
         for option in recourse.options:
             effects = option.side_effects
             ids.update(effects.to_favourable, effects.to_unfavourable, effects.other)
-            ids.update(*(act.tie for act in option.actions if isinstance(act, TieAction)))
+            changed = (act for act in option.actions if not isinstance(act, SetAction))
+            ids.update(*(tie for action in changed for tie in action.ties))
     return tuple(sorted(ids - {report.subject.id}))
 
 

@@ -83,8 +83,8 @@ def _categories(settings: Settings) -> Iterator[str]:
 
 
 def _tie(tie: TieChange, words: Words) -> str:
-    if words.has_ending(tie.kind) or tie.do == "add":
-        return _capital(words.change_ties(tie.do, tie.kind, tie.count))
+    if words.has_ending(tie.kind) or tie.do == "add" or tie.together:
+        return _capital(words.change_ties(tie.do, tie.kind, None if tie.together else tie.count))
     kind, kinds = (_capital(words.tie_name(tie.kind, count)) for count in (1, 2))
     if tie.only:
         return words.say("step.drop_only", kind=kind)

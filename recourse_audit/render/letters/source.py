@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, NewType
 
 from recourse_audit.records.recourse import Move as ReportedMove
-from recourse_audit.records.recourse import Option, Recourse, SetAction
+from recourse_audit.records.recourse import Option, Recourse, SetAction, TogetherAction
 from recourse_audit.records.search import Tie
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.records.texts import same_name
@@ -59,7 +59,7 @@ class AttributeStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TieStep:
-    """A number of ties of one kind to end or to form.
+    """A number of ties of one kind to end or to form; those that end `together` are one change.
 
     `partners` are the people at the other ends, as numbers that mean nothing outside this letter,
     so that options can be told apart and nobody is named. `neighbours` is the number of people
@@ -71,6 +71,7 @@ class TieStep:
     count: int
     partners: frozenset[int]
     neighbours: int
+    together: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +223,7 @@ class _OptionReader:
     def describe(self, option: Option) -> SourceOption | None:
         """An option in the person's own terms; None if a part of it has no such terms."""
         ties: dict[tuple[Literal["drop", "add"], Kind], list[Tie]] = {}
+        together: set[Kind] = set()
         attributes: list[AttributeStep] = []
         for action in option.actions:
             if isinstance(action, SetAction):
@@ -231,26 +233,34 @@ class _OptionReader:
                 attributes.append(step)
                 continue
             kind = self._vocabulary.kind(action.kind)
-            if kind is None or self._own not in action.tie:
+            if kind is None or any(self._own not in tie for tie in action.ties):
                 return None
-            ties.setdefault((action.do, kind), []).append(action.tie)
+            ties.setdefault((action.do, kind), []).extend(action.ties)
+            if isinstance(action, TogetherAction):
+                together.add(kind)
         held = option.robustness
         return SourceOption(
-            ties=tuple(self._tie_step(do, kind, ends) for (do, kind), ends in ties.items()),
+            ties=tuple(
+                self._tie_step(do, kind, ends, together=do == "drop" and kind in together)
+                for (do, kind), ends in ties.items()
+            ),
             attributes=tuple(attributes),
             robustness=None if held is None else min(held.ties.share, held.attributes.share),
             caution=self._cautions.about(option.actions),
         )
 
-    def _tie_step(self, do: Literal["drop", "add"], kind: Kind, ties: list[Tie]) -> TieStep:
+    def _tie_step(
+        self, do: Literal["drop", "add"], kind: Kind, ties: list[Tie], *, together: bool
+    ) -> TieStep:
         others = {name for tie in ties for name in tie} - {self._own}
         numbers = (self._numbers.setdefault(name, len(self._numbers)) for name in sorted(others))
         return TieStep(
             do=do,
             kind=kind,
-            count=len(ties),
+            count=1 if together else len(ties),
             partners=frozenset(numbers),
             neighbours=self._neighbours.get(kind, 0),
+            together=together,
         )
 
     def _attribute_step(self, action: SetAction) -> AttributeStep | None:

@@ -28,6 +28,8 @@ from recourse_audit.render.text import plain
 def action_words(words: Words, action: CommonAction) -> str:
     """An action: raise savings by 5,000 euros; end one payment tie."""
     what = attribute_name(action.what)
+    if action.ties == "all":
+        return words.say("report.action.drop_all", what=what)
     if action.ties is not None:
         return words.say_count(f"report.action.{action.do}", action.ties, what=what)
     if action.by is None:

@@ -18,6 +18,7 @@ from recourse_audit.records.recourse import (
     SetAction,
     Survival,
     TieAction,
+    TogetherAction,
 )
 from recourse_audit.records.search import (
     CarryingSet,
@@ -176,11 +177,20 @@ class SubjectPage:
 
     # ------------------------------------------------------------------ options
 
-    def change_key(self, action: TieAction) -> str:
-        """Which message says that a tie is ended or added, to this reader."""
-        own = self.report.subject.id in action.tie
+    def tie_words(self, action: TieAction | TogetherAction) -> str:
+        """A tie that is ended or added, or all ties of a kind that end together, to this reader."""
+        own = all(self.report.subject.id in tie for tie in action.ties)
         who = ("" if own else "_between") if self.shows_others else ("_your" if own else "_others")
-        return f"subject.change.{action.do}{who}_{'kind' if action.kind else 'tie'}"
+        do = "drop_all" if isinstance(action, TogetherAction) else action.do
+        key = f"subject.change.{do}{who}_{'kind' if action.kind else 'tie'}"
+        one, other = action.ties[0]
+        return self.words.say(
+            key,
+            kind=action.kind,
+            one=one,
+            other=self.other_end((one, other)) if own else other,
+            others=self.words.listed([self.other_end(tie) for tie in action.ties]),
+        )
 
     def other_end(self, tie: Tie) -> str:
         """Whom a tie of the subject leads to."""
@@ -188,7 +198,7 @@ class SubjectPage:
 
     def is_tie(self, action: Action) -> bool:
         """Whether a change is about a tie."""
-        return isinstance(action, TieAction)
+        return isinstance(action, TieAction | TogetherAction)
 
     def name(self, attribute: str) -> str:
         """The user's word for an attribute or a unit; without one its name, without underscores."""
@@ -279,8 +289,9 @@ class SubjectPage:
             end
             for option in options
             for action in option.actions
-            if isinstance(action, TieAction)
-            for end in action.tie
+            if not isinstance(action, SetAction)
+            for tie in action.ties
+            for end in tie
         ]
         return [end for end in dict.fromkeys(ends) if end != self.report.subject.id]
 

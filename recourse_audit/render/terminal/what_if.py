@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from recourse_audit.records.recourse import Action, Move, SetAction, WhatIf
+from recourse_audit.records.recourse import Action, Move, SetAction, TogetherAction, WhatIf
 from recourse_audit.records.subject import Decision
 from recourse_audit.render.terminal.figures import (
     amount,
@@ -47,6 +47,8 @@ def change_words(action: Action) -> str:
     if isinstance(action, SetAction):
         implied = ", ".join(_move_words(move) for move in action.implied)
         return f"{_move_words(action)}{f' (so {implied})' if implied else ''}"
+    if isinstance(action, TogetherAction):
+        return f"{action.do} all {plain(action.kind)} ties"
     one, other = (plain(end) for end in action.tie)
     return f"{action.do} the {plain(action.kind)} tie {one} - {other}"
 
