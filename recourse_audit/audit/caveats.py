@@ -199,7 +199,7 @@ class Effects:
         asked = answers.reshape(len(open_), 2, -1, answers.shape[-1])
         for number, drawing in enumerate(open_):
             self._take(
-                drawing, self._decisions.rule.watched(asked[number], drawing.removal.decision)
+                drawing, self._decisions.rule.class_value(asked[number], drawing.removal.decision)
             )
         return [
             drawing for drawing in open_ if drawing.effect and drawing.effect.grade == "not_settled"
@@ -253,7 +253,7 @@ class Effects:
         as much, which is never more than 1.
         """
         noise = noise_of(self._batcher)
-        largest = self._batcher.repeater.found.largest
+        largest = self._batcher.repeater.result.largest
         if not self._decisions.rule.scores:
             return np.full(len(before), max(noise, largest))
         return np.maximum(noise * (1 + np.maximum(np.abs(before), np.abs(after))), largest)

@@ -113,7 +113,7 @@ def repeated_answers(audit: LoadedAudit, nodes: Ints) -> tuple[LoadedAudit, Floa
         return audit, whole_answers(audit, nodes)
     with batcher.repeater.always():
         answers = whole_answers(audit, nodes)
-    probes = audit.probes.with_whole_graph_repeated(batcher.repeater.found)
+    probes = audit.probes.with_whole_graph_repeated(batcher.repeater.result)
     return replace(audit, probes=probes), answers
 
 
@@ -212,7 +212,7 @@ class Reporter:
                 note=_note(outcome),
                 error=outcome.reason if isinstance(outcome, SearchFailure) else "",
             )
-        repeats = batcher.repeater.found
+        repeats = batcher.repeater.result
         together = _share(outcome) + self._own_data.queries
         finished = replace(
             report,

@@ -31,8 +31,8 @@ from recourse_audit.graph.columns import (
     check_ids,
     check_is_file,
     code_kinds,
+    features_needed,
     near_matches,
-    needed_features,
     no_nodes,
     one_kind,
     to_strings,
@@ -451,7 +451,7 @@ def _pick_features(
     if raw or not wanted:
         return names, x
     if not whole:
-        wanted = needed_features(settings, names or ())
+        wanted = features_needed(settings, names or ())
     if names is None or len(names) != x.shape[1]:
         return (wanted if names is None else names), x
     for name in wanted:

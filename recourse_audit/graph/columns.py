@@ -186,7 +186,7 @@ class Nodes:
     place: Place
 
 
-def needed_features(settings: GraphSettings, known: Collection[str]) -> tuple[str, ...]:
+def features_needed(settings: GraphSettings, known: Collection[str]) -> tuple[str, ...]:
     """The features that must stand in the table: all but derived ones that it lacks."""
     derived = {column.name for column in settings.derived}
     return tuple(name for name in settings.features if name in known or name not in derived)
@@ -194,13 +194,13 @@ def needed_features(settings: GraphSettings, known: Collection[str]) -> tuple[st
 
 def check_features(table: Table, settings: GraphSettings) -> None:
     """Refuse a table of nodes that lacks a feature."""
-    for name in needed_features(settings, table.names):
+    for name in features_needed(settings, table.names):
         check_column(name, table.names, "features", table.place)
 
 
 def read_nodes(table: Table, ids: Strings, settings: GraphSettings, *, raw: bool) -> Nodes:
     """Take features and attributes from a table; for whoever takes raw columns, attributes only."""
-    features = () if raw else needed_features(settings, table.names)
+    features = () if raw else features_needed(settings, table.names)
     labels = {name: table.labels(name) for name in table.names if name not in features}
     return Nodes(
         ids=ids,

@@ -273,7 +273,7 @@ def with_computed(graph: Graph, settings: GraphSettings, place: Place) -> Graph:
         if isinstance(step, EncodingStep) and step.settings.of is None:
             columns[step.settings.name] = step.read(columns, place)
         else:
-            _fill_checked(step, columns, place)
+            _fill_and_check(step, columns, place)
         _check_agreement(step, table, columns, place)
     more = {
         name: columns[name]
@@ -323,7 +323,7 @@ def _check_inputs(step: Step, columns: Mapping[str, Column], computation: Comput
             raise SettingsError(f"{key}: {name!r} is {what}, but numbers are needed; name others")
 
 
-def _fill_checked(step: Step, columns: dict[str, Column], place: Place) -> None:
+def _fill_and_check(step: Step, columns: dict[str, Column], place: Place) -> None:
     """Fill in columns; refuse an empty cell that they need, and a row without a finite result."""
     for name in step.inputs:
         empty = np.flatnonzero(~np.isfinite(columns[name].astype(np.float64)))

@@ -147,7 +147,7 @@ class Repeater:
             self.wants = _never
 
     @property
-    def found(self) -> Repeats:
+    def result(self) -> Repeats:
         """What has been found for the last subject."""
         return Repeats(calls=self._calls, differed=self._differed, largest=self._largest)
 
@@ -162,11 +162,11 @@ class Repeater:
 
 def _distance(first: Floats, second: Floats, kind: OutputKind) -> float:
     """The largest difference of a probability or score; 1 where only one of two is a number."""
-    one, other = (as_answers(answer, kind) for answer in (first, second))
+    first, second = (as_answers(answer, kind) for answer in (first, second))
     if kind != "score":
-        one, other = np.exp(one), np.exp(other)
-    apart = np.abs(one - other)
-    apart[np.isnan(one) != np.isnan(other)] = 1.0
+        first, second = np.exp(first), np.exp(second)
+    apart = np.abs(first - second)
+    apart[np.isnan(first) != np.isnan(second)] = 1.0
     return float(f"{np.nanmax(apart, initial=0.0):.{DIGITS}g}")
 
 

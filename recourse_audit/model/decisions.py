@@ -102,15 +102,15 @@ class DecisionRule:
             exact = (self.sign * values).astype(self.precision)
         return exact.astype(np.float64)
 
-    def watched(self, answers: Floats, decided: int) -> Floats:
+    def class_value(self, answers: Floats, decided: int) -> Floats:
         """What an effect on a decision is measured on: the probability of its class, or the score.
 
         `answers` may have any number of leading axes.
         """
-        watched: Floats = answers[..., 0] if self.scores else np.exp(answers[..., decided])
-        return watched
+        value: Floats = answers[..., 0] if self.scores else np.exp(answers[..., decided])
+        return value
 
-    def moved(self, before: Floats, after: Floats, within: float) -> Mask:
+    def has_moved(self, before: Floats, after: Floats, within: float) -> Mask:
         """Which answers moved by more than rounding, `within` being that of a logarithm."""
         room = within * (1 + np.abs(before).max(axis=1, initial=0)) if self.scores else within
         moved: Mask = np.abs(after - before).max(axis=1, initial=0) > room
@@ -202,7 +202,7 @@ class Decisions:
         """Whether a change that reaches others can change this decision through theirs."""
         return self._ranking is not None
 
-    def settled(self, answers: Floats, node: int, others: int) -> tuple[Mask, Mask]:
+    def certain_either_way(self, answers: Floats, node: int, others: int) -> tuple[Mask, Mask]:
         """Which rows of one person are in, and which are out, however `others` people change.
 
         Rows in neither mask depend on how they do.
@@ -309,10 +309,10 @@ def _places(quota: float, people: int) -> int:
     places = quota if isinstance(quota, int) else int(quota * people)
     if 0 < places < people:
         return places
-    found = f"{quota} of {people:,} people with an answer"
     raise SettingsError(
-        f"decision.quota: lets in {'nobody' if not places else 'everybody'} ({found}), so there is "
-        "nothing to decide; set another number or share"
+        f"decision.quota: lets in {'nobody' if not places else 'everybody'} ({quota} of "
+        f"{people:,} people with an answer), so there is nothing to decide; set another number or "
+        "share"
     )
 
 

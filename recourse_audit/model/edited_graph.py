@@ -288,7 +288,7 @@ class SubjectAnswers:
         Then only the first edits are asked about, as many as are `needed`.
         """
         while not self._checked and self.way != "whole":
-            answers, fits = self.edited.answers(join_edits((edits, self._unchanged)), self.way)
+            answers, fits = self.edited.answers(join_edits((edits, self._no_change)), self.way)
             if all(self._is_known(answer) for answer in answers[-2:]):
                 self._checked = True
                 return answers[:-2], fits[:-2]
@@ -342,7 +342,7 @@ class SubjectAnswers:
         return same_answer(answer, whole, self.edited.noise, scores=scores)
 
     @property
-    def _unchanged(self) -> Edits:
+    def _no_change(self) -> Edits:
         """Two edits that change nothing: the second gives the subject the features that it has."""
         subject = np.array([self.subject])
         return edits_of(

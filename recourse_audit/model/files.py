@@ -119,16 +119,16 @@ def _data_files(path: Path, content: bytes) -> list[str]:
         name = location.decode("utf-8", "surrogateescape")
         inside = PurePosixPath(name)
         try:
-            found = (path.parent / inside).resolve()
-            there = found.is_file()
+            file = (path.parent / inside).resolve()
+            exists = file.is_file()
         except (OSError, ValueError):
-            found, there = path.resolve(), False
-        if ".." in inside.parts or path.parent.resolve() not in found.parents:
+            file, exists = path.resolve(), False
+        if ".." in inside.parts or path.parent.resolve() not in file.parents:
             raise ModelError(
                 f"{path}: the model keeps its weights in {_shorten(name)}, which leads outside its "
                 "own folder; put the data file beside the model and save it again"
             )
-        if not there:
+        if not exists:
             raise ModelError(
                 f"{path}: the model's data file {_shorten(name)} is missing beside it; copy both "
                 "together"
@@ -165,7 +165,7 @@ def locations(content: bytes) -> set[bytes]:
     Where the format allows several readings (a key given twice, a message in two pieces), all of
     them are returned. What is cut short or malformed ends its own message only.
     """
-    found: set[bytes] = set()
+    names: set[bytes] = set()
     waiting = [("ModelProto", memoryview(content))]
     while waiting:
         kind, message = waiting.pop()
@@ -173,12 +173,12 @@ def locations(content: bytes) -> set[bytes]:
         if not places:
             entry = [(number, bytes(value)) for number, value in _fields(message)]
             if (_KEY, b"location") in entry:
-                found.update(value for number, value in entry if number == _VALUE)
+                names.update(value for number, value in entry if number == _VALUE)
             continue
         waiting.extend(
             (places[number], value) for number, value in _fields(message) if number in places
         )
-    return found
+    return names
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, memoryview]]:

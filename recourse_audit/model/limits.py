@@ -188,7 +188,7 @@ class MemoryLimit:
             return call()
         before = _data()
         try:
-            with _limited(before + max(self._megabytes * MEGABYTE - self._kept, 0)):
+            with _data_limit(before + max(self._megabytes * MEGABYTE - self._kept, 0)):
                 return call()
         finally:
             if keeps:
@@ -279,7 +279,7 @@ _highest = 0
 
 
 @contextmanager
-def _limited(limit: int) -> Iterator[None]:
+def _data_limit(limit: int) -> Iterator[None]:
     global _held, _before, _highest  # noqa: PLW0603  # as the limit itself
     with _lock:
         if not _held:

@@ -26,7 +26,7 @@ from recourse_audit.model.probe_graphs import (
     path,
     ring,
     room_for,
-    varied_pools,
+    vary_pool,
     with_other_features,
 )
 from recourse_audit.model.queries import Pool, Query, Union, join_graphs
@@ -150,14 +150,14 @@ class OutputSurvey:
         """
         farthest = min(FARTHEST, room_for(self._model, FARTHEST + 2) - 2)
         best = {name: np.zeros(max(farthest, 0) + 2) for name in names}
-        for pool in self._varied_pools():
+        for pool in self._pools_that_vary():
             shares = self._shares_that_move(pool, names, max(farthest, 0))
             best = {name: np.maximum(best[name], shares[name]) for name in names}
         return {name: _reach(shares, farthest) for name, shares in best.items()}
 
     def responses(self, names: list[str]) -> dict[str, Floats]:
         """How one node's row of each output answers to small random changes of all features."""
-        pool = self._varied_pools()[0]
+        pool = self._pools_that_vary()[0]
         union = self._ring(pool, 7)
         features = np.asarray(pool.features, np.float64)
         own, scale = features[union.nodes], STEP * np.maximum(features.std(axis=0), 1e-6)
@@ -170,11 +170,11 @@ class OutputSurvey:
         rows = {n: np.array([asked.tables[n][0] for asked in heard], np.float64) for n in names}
         return {name: table[1:] - table[0] for name, table in rows.items()}
 
-    def _varied_pools(self) -> list[Pool]:
+    def _pools_that_vary(self) -> list[Pool]:
         """Pools in which nodes differ, since exchanging equal nodes shows nothing."""
         pools = []
         for pool in self._pools:
-            pools += list(varied_pools(self._generator, pool)) if is_constant(pool) else [pool]
+            pools += list(vary_pool(self._generator, pool)) if is_constant(pool) else [pool]
         return pools
 
     def _shares_that_move(self, pool: Pool, names: list[str], farthest: int) -> dict[str, Floats]:
@@ -239,7 +239,7 @@ def _reach(shares: Floats, farthest: int) -> Reach:
     return Reach(hops=limit, steady=bool(shares[hops] >= STEADY))
 
 
-def unexplained(moves: Floats, by: Floats) -> float:
+def unexplained_share(moves: Floats, by: Floats) -> float:
     """The share of one output's changes that is no linear function of another's.
 
     Near 0 where the first is computed from the second, row by row; a head that is smooth is
@@ -427,7 +427,7 @@ class _Choice:
         """
         moves = self._survey.responses([chosen.port.name, other.port.name])
         mine, its = moves[chosen.port.name], moves[other.port.name]
-        from_chosen, from_other = unexplained(its, mine), unexplained(mine, its)
+        from_chosen, from_other = unexplained_share(its, mine), unexplained_share(mine, its)
         if from_chosen > LITTLE:
             return False
         wider = (other.port.columns or 0) > (chosen.port.columns or 0)

@@ -97,10 +97,10 @@ def is_constant(pool: Pool) -> bool:
     )
 
 
-def varied_pools(generator: np.random.Generator, pool: Pool) -> Iterator[Pool]:
+def vary_pool(generator: np.random.Generator, pool: Pool) -> Iterator[Pool]:
     """Pools around the one row of a constant pool: it differs by made-up amounts of every scale."""
     constant = pool.features[:1].astype(np.float64)
-    for amounts in _made_up_features(generator, constant.shape[1]):
+    for amounts in _invent_features(generator, constant.shape[1]):
         yield replace(pool, features=constant + amounts)
 
 
@@ -108,7 +108,7 @@ def ask_varied(
     generator: np.random.Generator, pool: Pool, ask: Callable[[Pool], Iterable[Result]]
 ) -> Iterator[Result]:
     """What asking with each of these pools gives; a model may refuse features of some scale."""
-    for varied in varied_pools(generator, pool):
+    for varied in vary_pool(generator, pool):
         try:
             yield from ask(varied)
         except LimitError:
@@ -117,7 +117,7 @@ def ask_varied(
             continue
 
 
-def made_up_pools(model: OnnxModel, generator: np.random.Generator) -> list[Pool]:
+def invent_pools(model: OnnxModel, generator: np.random.Generator) -> list[Pool]:
     """Features for a model that comes without a graph, on the scales that features come in."""
     width = model.signature.feature_count
     if width is None:
@@ -125,7 +125,7 @@ def made_up_pools(model: OnnxModel, generator: np.random.Generator) -> list[Pool
             f"{model.path}: the model does not say how many features it takes; give it a graph "
             "with --graph"
         )
-    scales = _made_up_features(generator, width)
+    scales = _invent_features(generator, width)
     port = model.signature.port("edge_attributes")
     columns = port.inner[1] if port is not None else 1
     attributes = generator.normal(size=(MADE_UP_ROWS, columns if isinstance(columns, int) else 1))
@@ -139,7 +139,7 @@ def made_up_pools(model: OnnxModel, generator: np.random.Generator) -> list[Pool
     ]
 
 
-def _made_up_features(generator: np.random.Generator, width: int) -> tuple[Floats, ...]:
+def _invent_features(generator: np.random.Generator, width: int) -> tuple[Floats, ...]:
     shape = (MADE_UP_ROWS, width)
     marks = (generator.random(shape) < 0.3).astype(float)
     return (

@@ -24,8 +24,8 @@ from recourse_audit.model.edits import Edits, edits_of, whole_field
 from recourse_audit.model.outputs import choose_output
 from recourse_audit.model.probe_graphs import (
     ask_varied,
+    invent_pools,
     is_constant,
-    made_up_pools,
     path,
     relabel,
     ring,
@@ -78,7 +78,7 @@ def probe(
     asked without them. `classes` is how many the settings declare, if they do.
     """
     generator = np.random.default_rng(seed)
-    pools = [pool] if pool is not None else made_up_pools(model, generator)
+    pools = [pool] if pool is not None else invent_pools(model, generator)
     choose_output(model, settings, pools, classes=classes, seed=seed)
     pools = identify_output(model, settings, pools, generator)
     report = Prober(model, pools, generator).report()
@@ -124,10 +124,10 @@ def identify_output(
             f"{model.path}: model.output says score, but the output has {columns} columns; a score "
             "is one number per node"
         )
-    found: OutputPort = replace(
+    output: OutputPort = replace(
         model.signature.output, kind=kind, why=why, columns=columns, classes=max(columns, 2)
     )
-    model.with_output(found)
+    model.with_output(output)
     return [pool for pool, _ in usable]
 
 
@@ -250,15 +250,15 @@ class Prober:
                 reach = max(reach, *self._reaches(batcher, pool))
         return reach if reach < farthest else None
 
-    def sender_degree(self, found: ProbeReport) -> bool | None:
+    def sender_degree(self, report: ProbeReport) -> bool | None:
         """Whether a sender's own number of ties weighs its message.
 
         None if shared receptive fields cannot be used, because of this or any other probe.
         """
-        sound = found.deterministic and found.node_order and found.tie_order and found.packing
-        if not sound or found.depth is None or not takes_shared_fields(self._alone[0]):
+        sound = report.deterministic and report.node_order and report.tie_order and report.packing
+        if not sound or report.depth is None or not takes_shared_fields(self._alone[0]):
             return None
-        form = form_of(self._model, self._pools, found.depth, self._generator, self._tolerance)
+        form = form_of(self._model, self._pools, report.depth, self._generator, self._tolerance)
         return None if form is None else form == "degree"
 
     def _reaches(self, batcher: QueryBatcher, pool: Pool) -> Iterator[int]:
@@ -316,22 +316,22 @@ class Prober:
         mean = np.mean(asked, axis=0)
         return Answers(mean=mean, error=np.std(asked, axis=0, ddof=1) / self._repeats**0.5)
 
-    def _differ(self, one: Answers, other: Answers) -> bool:
+    def _differ(self, first: Answers, other: Answers) -> bool:
         """Whether two answers that ought to be equal are further apart than rounding and noise.
 
         More than one row in twenty must differ: where large scores nearly tie, a softmax blows up
         the last bits of a few rows, while a defect shows in most rows.
         """
-        scale = max(1.0, float(np.nanmax(np.abs(one.mean), initial=0.0)))
-        noise = STANDARD_ERRORS * np.hypot(one.error, other.error)
-        apart = np.abs(one.mean - other.mean) > self._tolerance * scale + noise
+        scale = max(1.0, float(np.nanmax(np.abs(first.mean), initial=0.0)))
+        noise = STANDARD_ERRORS * np.hypot(first.error, other.error)
+        apart = np.abs(first.mean - other.mean) > self._tolerance * scale + noise
         return int(apart.any(axis=1).sum()) > len(apart) // 20
 
-    def _differs(self, one: Answers, other: Answers) -> NDArray[np.bool_]:
+    def _differs(self, first: Answers, other: Answers) -> NDArray[np.bool_]:
         """Mark the rows that differ at all: an answer that nothing reached keeps every bit."""
-        noise = STANDARD_ERRORS * np.hypot(one.error, other.error)
+        noise = STANDARD_ERRORS * np.hypot(first.error, other.error)
         with np.errstate(invalid="ignore"):  # two infinite answers: neither moved
-            moved: NDArray[np.bool_] = np.any(np.abs(one.mean - other.mean) > noise, axis=1)
+            moved: NDArray[np.bool_] = np.any(np.abs(first.mean - other.mean) > noise, axis=1)
         return moved
 
 
@@ -392,14 +392,14 @@ class Trial:
 
     right: Floats
     before: Floats
-    found: dict[Form, Floats]
+    shared: dict[Form, Floats]
 
     def fits(self, form: Form, tolerance: float) -> bool:
-        return _same(self.found[form], self.right, tolerance)
+        return _same(self.shared[form], self.right, tolerance)
 
     def apart(self, form: Form) -> float:
         """How far answers in a form are from the right ones."""
-        return float(_apart(self.found[form], self.right).max(initial=0.0))
+        return float(_apart(self.shared[form], self.right).max(initial=0.0))
 
     def telling(self, depth: int, rounding: float) -> int:
         """How many answers tell forms apart; where no tie matters, none has to move."""
@@ -466,7 +466,7 @@ def _trial(
     return Trial(
         right=np.concatenate((*edited, alone)),
         before=np.concatenate((before[edits.asked[1]], alone)),
-        found={
+        shared={
             form: np.concatenate(
                 (
                     StateSharing(graph, batcher, depth, form).answers(edits),
@@ -562,25 +562,25 @@ def _answer_after(graph: Graph, batcher: QueryBatcher, edits: Edits, edit: int) 
     return batcher.ask(union, part.asked[1], features=features)
 
 
-def _same(found: Floats, right: Floats, tolerance: float) -> bool:
+def _same(answers: Floats, right: Floats, tolerance: float) -> bool:
     """Whether answers differ by no more than rounding; one that is no number must be none in both.
 
     Probabilities are compared, because the logarithm of one near 0 moves a lot with its last bit.
     """
     usable = np.isfinite(right).all(axis=1)
-    if not np.array_equal(usable, np.isfinite(found).all(axis=1)):
+    if not np.array_equal(usable, np.isfinite(answers).all(axis=1)):
         return False
-    found, right = found[usable], right[usable]
+    answers, right = answers[usable], right[usable]
     if right.shape[1] > 1:
-        found, right = np.exp(found), np.exp(right)
+        answers, right = np.exp(answers), np.exp(right)
     scale = max(1.0, float(np.abs(right).max(initial=0.0)))
-    return bool((np.abs(found - right) <= tolerance * scale).all())
+    return bool((np.abs(answers - right) <= tolerance * scale).all())
 
 
-def _apart(found: Floats, right: Floats) -> Floats:
+def _apart(answers: Floats, right: Floats) -> Floats:
     """The largest difference of each answer compared with its size; numbers only."""
-    usable = np.isfinite(right) & np.isfinite(found)
-    away = np.subtract(found, right, out=np.zeros_like(right), where=usable)
+    usable = np.isfinite(right) & np.isfinite(answers)
+    away = np.subtract(answers, right, out=np.zeros_like(right), where=usable)
     size = np.maximum(1.0, np.abs(right, out=np.ones_like(right), where=usable))
     apart: Floats = (np.abs(away) / size).max(axis=1, initial=0.0)
     return apart

@@ -247,7 +247,7 @@ class Feeder:
         self.node_room = self._node_room()
         self.arc_room = self._arc_room()
         self._inputs = [
-            (port, np.dtype(port.dtype), port.batched)
+            (port, np.dtype(port.dtype), port.has_batch_axis)
             for port in signature.inputs
             if port.role is not None
         ]

@@ -68,7 +68,7 @@ class InputPort(Port):
     why: str = ""
 
     @property
-    def batched(self) -> bool:
+    def has_batch_axis(self) -> bool:
         """Whether there is one more leading axis than the role needs."""
         if self.role == "edge_weight" and len(self.shape) == 2:
             return self.shape[0] == 1
@@ -77,7 +77,7 @@ class InputPort(Port):
     @property
     def inner(self) -> tuple[Dimension, ...]:
         """The shape without a leading axis of size one."""
-        return self.shape[1:] if self.batched else self.shape
+        return self.shape[1:] if self.has_batch_axis else self.shape
 
     @property
     def by_row(self) -> bool:

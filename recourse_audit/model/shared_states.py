@@ -55,7 +55,7 @@ def share_union(
     """
     own = union.sources == union.targets
     loops = own if bool(own.any()) else None
-    wanted = _needed_states(union, rows, depth, loops)
+    wanted = _states_needed(union, rows, depth, loops)
     told = None if ties_alike else union.ties
     layers: list[_States] = []
     parts: list[tuple[Ints, Ints, Ints]] = []
@@ -91,7 +91,7 @@ class _Arriving:
     ties: NDArray[np.integer] | None
 
 
-def _needed_states(union: Union, rows: Ints, depth: int, loops: Mask | None) -> list[Mask]:
+def _states_needed(union: Union, rows: Ints, depth: int, loops: Mask | None) -> list[Mask]:
     """Whose states matter, for each layer from 0 to the depth."""
     mask: Mask = np.zeros(len(union.nodes), bool)
     mask[rows] = True
@@ -183,14 +183,14 @@ def word_of(numbers: NDArray[np.integer], salt: int) -> Words:
     table = _table(salt, 0)
     largest = int(numbers.max(initial=0))
     if largest <= _MASK:
-        found: Words = table[numbers]
-        return found
-    found = table[numbers & _MASK]
+        words: Words = table[numbers]
+        return words
+    words = table[numbers & _MASK]
     digit = 1
     while largest >> (digit * _BITS):
-        found ^= _table(salt, digit)[(numbers >> (digit * _BITS)) & _MASK]
+        words ^= _table(salt, digit)[(numbers >> (digit * _BITS)) & _MASK]
         digit += 1
-    return found
+    return words
 
 
 def pair_word(first: NDArray[np.integer], second: NDArray[np.integer], salt: int) -> Words:

@@ -135,7 +135,7 @@ def share_states(
     """
     reached = _Reached(field, edits, degrees=form == "degree")
     copies = Copies(field, reached.changes, degrees=form == "degree", ties_alike=ties_alike)
-    for states, arriving in zip(*reached.needed(), strict=True):
+    for states, arriving in zip(*reached.needs(), strict=True):
         copies.add_layer(states, arriving)
     return copies.query()
 
@@ -148,7 +148,7 @@ class _Reached:
         self._degrees = degrees
         self.changes = self._changes(edits)
 
-    def needed(self) -> tuple[list[Mask], list[tuple[Arrivals, Arrivals | None] | None]]:
+    def needs(self) -> tuple[list[Mask], list[tuple[Arrivals, Arrivals | None] | None]]:
         """Layer by layer, the copies that somebody's answer needs and the arcs that lead to them.
 
         No arcs are listed for layer 0.
@@ -164,7 +164,7 @@ class _Reached:
         replaced = _locate(edits.replaced, field.place(edits.replaced[1]))
         added = self._near_arcs(edits.added)
         ends = field.targets[dropped[1]]
-        touched = self._touched_nodes(replaced[1], np.append(ends, added[2]), added)
+        touched = self._nodes_reached(replaced[1], np.append(ends, added[2]), added)
         nodes = np.flatnonzero(touched)
         columns = np.full(len(field.nodes), OUTSIDE)
         columns[nodes] = np.arange(len(nodes))
@@ -175,7 +175,7 @@ class _Reached:
             nodes=nodes,
             columns=columns,
             dropped=np.stack((dropped[0], dropped[1], dropped[0] * width + columns[ends])),
-            added=_added_slots(added, columns, width),
+            added=_slots_of_added(added, columns, width),
             replaced=np.stack((replaced[0] * width + columns[replaced[1]], replaced[2])),
             asked=np.stack((asked, _slots(edits.asked[0], columns[asked], width))),
         )
@@ -192,7 +192,7 @@ class _Reached:
         near: Ints = placed[:, field.distance[placed[2]] <= inner]
         return near
 
-    def _touched_nodes(self, replaced: Ints, ends: Ints, added: Ints) -> Mask:
+    def _nodes_reached(self, replaced: Ints, ends: Ints, added: Ints) -> Mask:
         """The nodes whose states some edit may change, at a layer that somebody's answer needs."""
         field = self.field
         touched: Mask = np.zeros(len(field.nodes), bool)
@@ -310,7 +310,7 @@ def _slots(edit: Ints, column: Ints, width: int) -> Ints:
     return np.where(column == OUTSIDE, OUTSIDE, edit * width + column)
 
 
-def _added_slots(added: Ints, columns: Ints, width: int) -> Ints:
+def _slots_of_added(added: Ints, columns: Ints, width: int) -> Ints:
     """Added arcs by the slots of their ends; a loop has no source but the copy itself."""
     if not added.shape[1]:
         return np.empty((5, 0), np.int64)

@@ -157,7 +157,7 @@ def _decisions_with(edited: EditedGraph, people: Ints, answers: Floats) -> Decis
     Rounding moves nobody: whoever did not move by more keeps their answer, and their rank.
     """
     rule, before = edited.decisions.rule, edited.everybody[people]
-    moved = rule.moved(before, answers, CLOSE * edited.noise)
+    moved = rule.has_moved(before, answers, CLOSE * edited.noise)
     everybody = edited.everybody.copy()
     everybody[people] = np.where(moved[:, None], answers, before)
     return rule.over(everybody)
@@ -174,7 +174,7 @@ def _flips(query: ReachQuery, answers: Floats) -> SideEffects:
         people, old, new = np.arange(len(edited.everybody)), edited.everybody, after.everybody
     able = rule.usable(old) & rule.usable(new) & (people != query.asked.subject)
     if not before.depends_on_others:
-        able &= rule.moved(old, new, CLOSE * edited.noise)
+        able &= rule.has_moved(old, new, CLOSE * edited.noise)
     people, old, new = people[able], old[able], new[able]
     was, now = before.favourable(old, people), after.favourable(new, people)
     changed = before.classes_of(old, people) != after.classes_of(new, people)

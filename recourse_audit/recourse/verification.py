@@ -116,7 +116,7 @@ class Verifier:
         chosen = [row[row != NONE] for row in combinations]
         for place, actions in enumerate(chosen):
             own = answers[[place]]
-            inside, outside = decisions.settled(own, subject, self.others.count(actions))
+            inside, outside = decisions.certain_either_way(own, subject, self.others.count(actions))
             favourable[place] = inside[0]
             if not (inside | outside)[0]:
                 unsettled.append(place)

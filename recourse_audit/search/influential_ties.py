@@ -113,7 +113,7 @@ class AnswerEffects:
         """How far what effects are measured on moves, each value as it is shown."""
         rule = self.decisions.rule
         before, after = (
-            round_figures(rule.watched(rows, self._decided)) for rows in (self.own, answers)
+            round_figures(rule.class_value(rows, self._decided)) for rows in (self.own, answers)
         )
         return round_figures(after - before)
 

@@ -143,7 +143,7 @@ class DerivedSettings(Section):
         return parse_formula(self.formula)
 
 
-def repeated_column(
+def name_conflict(
     encodings: tuple[EncodingSettings, ...], derived: tuple[DerivedSettings, ...]
 ) -> str:
     """What is wrong with the names of encodings and derived columns together; empty if nothing."""
@@ -349,7 +349,7 @@ class GraphSettings(Section):
         if (self.nodes is None) != (self.edges is None):
             missing, other = ("nodes", "edges") if self.nodes is None else ("edges", "nodes")
             raise ValueError(f"needs {missing} as well as {other}")
-        wrong = repeated_column(self.encodings, self.derived)
+        wrong = name_conflict(self.encodings, self.derived)
         if wrong:
             raise ValueError(f"{wrong}; give every column one meaning and one name")
         return self

@@ -283,8 +283,8 @@ def test_a_share_of_blocks_is_asked_twice(tmp_path: Path) -> None:
         before = audit.batcher.runs
         assert in_blocks(audit, limits(60)) is not None
         made = audit.batcher.runs - before
-    assert 1 <= repeater.found.calls < made / 4
-    assert repeater.found.differed == 0
+    assert 1 <= repeater.result.calls < made / 4
+    assert repeater.result.differed == 0
 
 
 def pairs_of(graph: Graph, numbers: Sequence[int]) -> set[tuple[int, int]]:

@@ -230,7 +230,7 @@ def test_whoever_is_settled_stays_in_or_out_whatever_some_others_do(
     who = data.draw(st.integers(0, len(values) - 1))
     others = data.draw(st.sets(st.integers(0, len(values) - 1), max_size=3)) - {who}
     own = scores(values[who])
-    inside, outside = ranked(values).settled(own, who, len(others))
+    inside, outside = ranked(values).certain_either_way(own, who, len(others))
     moved = list(values)
     for other in others:
         moved[other] = float(data.draw(LEVELS))

@@ -7,7 +7,7 @@ import pytest
 
 from recourse_audit.errors import ModelError
 from recourse_audit.model.batching import SMALLEST_PROBABILITY, QueryBatcher, as_answers, guess_kind
-from recourse_audit.model.probe_graphs import made_up_pools
+from recourse_audit.model.probe_graphs import invent_pools
 from recourse_audit.model.probes import identify_output, probe
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.settings import ModelSettings, OutputKind
@@ -38,7 +38,7 @@ def test_the_kind_of_output_is_told_from_answers_with_a_reason(
         path = sum_network(tmp_path / "model.onnx", head=head, dtype=dtype, seed=seed)
         model = open_model(path)
         random = np.random.default_rng(seed)
-        pools = [random_pool(random)] if seed % 2 else made_up_pools(model, random)
+        pools = [random_pool(random)] if seed % 2 else invent_pools(model, random)
         identify_output(model, ModelSettings(path=path), pools, random)
         output = model.signature.output
         columns = 1 if head in ("sigmoid", "score") else 3

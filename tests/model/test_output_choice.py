@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.errors import ModelError
-from recourse_audit.model.outputs import unexplained
+from recourse_audit.model.outputs import unexplained_share
 from recourse_audit.model.probes import probe
 from recourse_audit.model.roles import OutputPort
 from recourse_audit.model.session import OnnxModel
@@ -287,6 +287,6 @@ def test_what_is_computed_from_an_output_is_told_from_what_is_not() -> None:
     random = np.random.default_rng(0)
     wide = random.normal(size=(96, 8))
     narrow = wide @ random.normal(size=(8, 2))
-    assert unexplained(narrow, wide) < 1e-9
-    assert unexplained(wide, narrow) > 0.5
-    assert np.isnan(unexplained(np.zeros((96, 2)), wide))
+    assert unexplained_share(narrow, wide) < 1e-9
+    assert unexplained_share(wide, narrow) > 0.5
+    assert np.isnan(unexplained_share(np.zeros((96, 2)), wide))

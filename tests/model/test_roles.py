@@ -154,7 +154,7 @@ def test_a_leading_axis_of_one_is_seen_on_every_input() -> None:
     roles = ["features", "edges", "edge_attributes", "edge_weight", "edge_type"]
     assert guessed(*ports) == roles
     settings = ModelSettings(path=Path("model.onnx"))
-    assert all(found.batched for found in assign_roles(ports, settings))
+    assert all(found.has_batch_axis for found in assign_roles(ports, settings))
 
 
 def test_integer_features_are_known_beside_the_ties() -> None:
