@@ -20,17 +20,14 @@ from recourse_audit.model.queries import whole
 from recourse_audit.records.recourse import Certificate, Recourse, WhatIf
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.records.subject import (
-    FIRST_MOVES_NOTHING,
     FORMAT,
-    NO_TIE_MOVES,
-    NO_TIES,
-    TIES_DO_NOT_MATTER,
     Caveat,
     Decision,
     DecisionLine,
     EgoNetwork,
     EgoNode,
     EgoTie,
+    Note,
     OwnData,
     SubjectReport,
 )
@@ -335,17 +332,17 @@ def _share(outcome: Outcome | None) -> int:
     return outcome.extent.queries if isinstance(outcome, SearchResult) else outcome.queries
 
 
-def _note(outcome: Outcome | None) -> str:
+def _note(outcome: Outcome | None) -> Note:
     """Why what was found explains nothing, if it does not."""
     if outcome is None:
-        return TIES_DO_NOT_MATTER
+        return "ties_do_not_matter"
     if isinstance(outcome, SearchFailure):
         return ""
     if not outcome.counterfactuals:
-        return NO_TIES
+        return "no_ties"
     if outcome.moves_nothing:
-        return NO_TIE_MOVES
-    return FIRST_MOVES_NOTHING if outcome.counterfactuals[0].relevance == 0 else ""
+        return "no_tie_moves"
+    return "first_moves_nothing" if outcome.counterfactuals[0].relevance == 0 else ""
 
 
 class EgoNetworks:

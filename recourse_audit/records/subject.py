@@ -96,6 +96,10 @@ class OwnData(Record):
 Grade = Literal["holds", "weakens", "no_effect", "reverses", "not_settled"]
 
 
+# What a caveat says: its grade, unless the move is too small as it is, or was not measured.
+CaveatText = Grade | Literal["general", "unknown_reach", "too_small", "unmeasured"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AdjustedEffect(Record):
     """What removing a part does to the probability of the decision, confounders drawn or not.
@@ -124,16 +128,14 @@ class Caveat(Record):
     """What must be said beside a finding, and what it is about.
 
     `counterfactual` is the number of the counterfactual it is about, the first being 1; None if it
-    is about all of them. `about` says the same in words. `text` is for the auditor and may name
-    nodes; `letter` says it to the subject without naming anybody or anything.
+    is about all of them; `about` names it. `text` is the code of what is said.
     """
 
-    kind: str
+    kind: Literal["general", "confounders", "unknown_reach"]
     grade: Grade | None
     counterfactual: int | None
     about: str
-    text: str
-    letter: str
+    text: CaveatText
     variables: tuple[str, ...] = ()
     effect: AdjustedEffect | None = None
 
@@ -185,16 +187,10 @@ class StabilityReport(Record):
 # ---------------------------------------------------------------- the report
 
 
-NO_TIES = "This person has no ties to others in the graph, so the decision rests on no tie."
-NO_TIE_MOVES = (
-    "No tie that was tried moves the answer: whichever ties were removed, the model's answer "
-    "stayed the same to six digits. So no tie is shown as one that the decision rests on."
-)
-FIRST_MOVES_NOTHING = (
-    "Removing the ties of the first counterfactual does not measurably move the answer, so the "
-    "decision does not rest on them. Some of the other pairs do move it."
-)
-TIES_DO_NOT_MATTER = "There is no explanation by ties: the model's answers do not change with them."
+# Why ties explain nothing: there are none; whichever were removed, the answer stayed the same;
+# those of the first counterfactual leave it as it is, though others move it; the model's answers
+# do not change with ties at all.
+Note = Literal["", "no_ties", "no_tie_moves", "first_moves_nothing", "ties_do_not_matter"]
 
 
 FORMAT = 8
@@ -307,7 +303,7 @@ class SubjectReport(Record):
     what_if: WhatIf | None = None
     queries: int = 0
     repeats: Repeats = NO_REPEATS
-    note: str = ""
+    note: Note = ""
     error: str = ""
 
     def __repr__(self) -> str:

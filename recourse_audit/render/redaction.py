@@ -84,7 +84,7 @@ SHOWN: Table = {
     TogetherAction: "do kind ties cost",
     SetAction: "do attribute before after unit implied cost",
     Move: "attribute before after unit",
-    Caveat: "kind grade counterfactual about text letter variables effect",
+    Caveat: "kind grade counterfactual about text variables effect",
 }
 # What the subject does not see of these: whatever tells something about other people.
 NOT_FOR_THE_SUBJECT: Table = {
@@ -186,8 +186,6 @@ class _Redaction:
             return replace(record, error=LEFT_TO_THE_AUDITOR)
         if isinstance(record, Recourse) and record.status == "error":
             return replace(record, reason=LEFT_TO_THE_AUDITOR)
-        if isinstance(record, Caveat) and (record.counterfactual or record.variables):
-            return replace(record, text=record.letter)
         if isinstance(record, OwnData):
             columns = [column for column in record.columns if column.name not in self._protected]
             return replace(record, columns=tuple(columns))

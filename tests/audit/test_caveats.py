@@ -1,12 +1,11 @@
-"""Each caveat appears where it must, and nowhere else; letters name nobody."""
+"""Each caveat appears where it must, and nowhere else."""
 
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from recourse_audit.audit.caveats import LETTER_DEPENDS, LETTERS, UNBOUNDED, removal_of
+from recourse_audit.audit.caveats import removal_of
 from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.report import explain
 from recourse_audit.audit.rollout import roll_out
@@ -73,8 +72,7 @@ def assert_effect(decision: Decision, shown: Counterfactual, caveat: Caveat) -> 
     after = shown.probabilities[decision.decision]
     assert effect.unadjusted == pytest.approx(after - before, abs=3e-6)
     assert effect.low <= effect.adjusted <= effect.high
-    for words in (*caveat.variables, *shown.removed[0], decision.decision):
-        assert words in caveat.text
+    assert caveat.text in (effect.grade, "too_small")
 
 
 def test_one_layer_has_the_general_caution_only(tmp_path: Path) -> None:
@@ -110,21 +108,7 @@ def test_without_draws_confounders_are_named_and_not_graded(tmp_path: Path) -> N
     for caveat in named:
         assert (caveat.grade, caveat.effect) == (None, None)
         assert caveat.variables
-        assert caveat.text.endswith("was not measured.")
-
-
-def test_letters_name_nobody_and_promise_nothing(tmp_path: Path) -> None:
-    found: list[Caveat] = [UNBOUNDED]
-    for report in reports(small_audit(tmp_path), *IDS):
-        found += report.caveats
-    for caveat in found:
-        assert caveat.letter
-        assert not re.search(r"\d|%", caveat.letter)
-        said = caveat.letter.removesuffix(f" {LETTER_DEPENDS}")
-        assert said in {*LETTERS.values(), UNBOUNDED.letter, found[1].letter}
-        for words in BANNED:
-            assert words not in caveat.letter
-            assert words not in caveat.text
+        assert caveat.text == "unmeasured"
 
 
 def test_caveats_do_not_depend_on_who_else_is_asked_about(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import (
@@ -87,7 +87,8 @@ PROBES = ProbeReport(
     deterministic=True, node_order=True, tie_order=True, ties_matter=True, packing=True, depth=2
 )
 PROBABILITIES = {"denied": 0.918273, "approved": 0.081727}
-Caveats = tuple[tuple[str, Grade | AdjustedEffect | None], ...]
+CaveatKind = Literal["general", "confounders", "unknown_reach"]
+Caveats = tuple[tuple[CaveatKind, Grade | AdjustedEffect | None], ...]
 
 
 def settings(words: dict[str, Any] | None = None, data_as_of: str = "", **letters: Any) -> Settings:
@@ -267,8 +268,7 @@ def _caveats(caveats: Caveats) -> tuple[Caveat, ...]:
                 effect=effect,
                 counterfactual=number if kind == "confounders" else None,
                 about="in words",
-                text="P1000 may be a confounder",
-                letter="",
+                text="general",
             )
         )
     return tuple(made)

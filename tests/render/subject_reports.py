@@ -244,16 +244,14 @@ def caveats(name: Callable[[int], str], classes: Sequence[str]) -> tuple[Caveat,
         grade=None,
         counterfactual=None,
         about="every counterfactual",
-        text="A part of how the answer came about.",
-        letter="These connections are a part of it.",
+        text="general",
     )
     confounded = Caveat(
         kind="confounders",
         grade="weakens",
         counterfactual=1,
         about="counterfactual 1",
-        text=f"The effect weakens. Removing {name(1)}-{name(2)} moves {classes[0]}.",
-        letter="How much this matters depends on other information.",
+        text="weakens",
         variables=(name(0), name(1)),
         effect=AdjustedEffect(
             unadjusted=-0.315,

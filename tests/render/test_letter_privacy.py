@@ -95,7 +95,7 @@ def test_each_text_is_made_in_one_place() -> None:
 
 def test_of_a_report_only_the_own_reference_passes_the_boundary() -> None:
     found = report(option(drop("P1000")), ties={"guarantor": 5})
-    source = letter_source(dataclasses.replace(found, note="P1000"), Vocabulary(settings()))
+    source = letter_source(dataclasses.replace(found, error="P1000"), Vocabulary(settings()))
     assert isinstance(source, LetterSource)
     written = repr(source)
     assert OWN in written

@@ -231,7 +231,6 @@ def hostile(name: str) -> SubjectReport:
         classes=(f"{name} no", f"{name} yes"),
         kind=name,
         attribute=name,
-        note=name,
         probes=replace(PROBES, notes={"packing": name}),
     )
 

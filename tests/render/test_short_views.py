@@ -31,7 +31,7 @@ from recourse_audit.records.recourse import (
     WhatIf,
 )
 from recourse_audit.records.search import Carriers, CarryingSet
-from recourse_audit.records.subject import NO_TIES, AnswerAlone, DecisionLine, SubjectReport
+from recourse_audit.records.subject import AnswerAlone, DecisionLine, SubjectReport
 from recourse_audit.render.gaps import Gaps
 from recourse_audit.render.i18n import status_name
 from recourse_audit.render.terminal.figures import points, probability, signed, tidy
@@ -305,7 +305,7 @@ def test_options_take_a_line_each_and_fragile_ones_have_the_word() -> None:
 
 
 def test_no_ties_is_a_sentence_and_no_ladder_of_ties() -> None:
-    report = made_report(nx.empty_graph(1), note=NO_TIES, ego_network=None, search=None)
+    report = made_report(nx.empty_graph(1), note="no_ties", ego_network=None, search=None)
     text = fits(printed(show_subject, report))
     assert "P0000 has no ties; the decision rests on own data alone." in text
     assert "without" not in text

@@ -23,7 +23,7 @@ from recourse_audit.records.recourse import (
     TieAction,
     survival,
 )
-from recourse_audit.records.subject import NO_TIES, SubjectReport
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.i18n import LANGUAGES, PLACEHOLDER, Words
 from recourse_audit.render.pages.subject import SubjectPage
 from recourse_audit.render.redaction import LEVELS, Level
@@ -111,7 +111,7 @@ def reports() -> dict[str, SubjectReport]:
             certificate=open_,
         ),
         "none": with_recourse(
-            replace(made, note=NO_TIES, ego_network=None, counterfactuals=(), caveats=()),
+            replace(made, note="no_ties", ego_network=None, counterfactuals=(), caveats=()),
             status="certified_infeasible",
             options=(),
             certificate=nothing,

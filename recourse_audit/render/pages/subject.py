@@ -28,10 +28,6 @@ from recourse_audit.records.search import (
     Tie,
 )
 from recourse_audit.records.subject import (
-    FIRST_MOVES_NOTHING,
-    NO_TIE_MOVES,
-    NO_TIES,
-    TIES_DO_NOT_MATTER,
     AdjustedEffect,
     Caveat,
     SubjectReport,
@@ -57,12 +53,6 @@ SMALL = 150.0
 NOTHING = 0.01
 MUCH_SMALLER = 0.25  # one effect is much smaller than another if it is less than this share of it
 LEAST_SHOWN = 0.0005  # smaller moves would be +0.000
-NOTE_KEYS = {
-    NO_TIES: "no_ties",
-    NO_TIE_MOVES: "no_tie_moves",
-    FIRST_MOVES_NOTHING: "first_moves_nothing",
-    TIES_DO_NOT_MATTER: "ties_do_not_matter",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,8 +93,7 @@ class SubjectPage:
         self.axis = decision_axis(self.report, facts, self.words)
         self.groups = [plain(value) for value in (members or {}).values() if value]
         self.shows_others = level != "subject"
-        self.note = NOTE_KEYS.get(report.note, "")
-        self.without_ties = report.note == NO_TIES
+        self.without_ties = report.note == "no_ties"
         self.left_to_the_auditor = LEFT_TO_THE_AUDITOR
         self.probe_names = tuple(PROBE_MEANINGS)
         self.near = Neighbourhood(self.report, self.words, self.counterfactuals)
@@ -430,11 +419,6 @@ class SubjectPage:
         if caveat.kind != "confounders" or place is None or place > len(self.counterfactuals):
             return None
         return self.counterfactuals[place - 1]
-
-    def grade_key(self, effect: AdjustedEffect) -> str:
-        """What a grade means, given the size of the effect as it is."""
-        small = abs(effect.unadjusted) < effect.smallest
-        return "too_small" if effect.grade == "not_settled" and small else effect.grade
 
     def move_size(self, move: float) -> str:
         """A move with its sign; a small one with as many decimals as it has."""
