@@ -303,7 +303,7 @@ class Reporter:
             recorded=self._decision_on_record(subject),
         )
         if rule.name != "argmax":
-            cut_off = round_figure(float(decisions.lines(subject)))
+            cut_off = round_figure(float(decisions.cut_offs(subject)))
             line = replace(line, cut_off=cut_off, places=decisions.places)
         if not decisions.usable(answer)[0]:
             return line

@@ -468,7 +468,7 @@ def _append(values: NDArray[Any] | None, more: NDArray[Any] | None) -> NDArray[A
 
 
 NOISE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-9}
-# Answers within so many times the noise of a line are close to it.
+# Answers within so many times the noise of a cut-off are close to it.
 CLOSE = 10
 
 

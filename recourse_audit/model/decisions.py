@@ -4,14 +4,14 @@ Vocabulary
 ----------
 answers   rows of log-probabilities, one column per class; of a score model, one column of scores.
 value     what the rule compares: the summed probability of the favourable classes, or the score.
-line      what the value is compared with: a cut-off, or the last value that a quota lets in.
-margin    how far the value is on the favourable side of the line, in the line's own units.
+cut-off   what the value is compared with; under a quota, the last value that it lets in.
+margin    how far the value is on the favourable side of the cut-off, in the cut-off's own units.
 lead      the same where differences add up: in log-odds for probabilities, in units of the score.
 
 `DecisionRule` is what the settings say. `DecisionRule.over` gives `Decisions`, the rule applied to
 everybody's answers: a quota lets in the best of everybody, and the spread of scores is a fact about
 everybody. Everything that speaks of a decision, a favourable one, a margin or a change of decision
-asks `Decisions`, and says about whom, because a line may differ from person to person.
+asks `Decisions`, and says about whom, because a cut-off may differ from person to person.
 """
 
 from typing import Literal
@@ -38,14 +38,14 @@ class DecisionRule:
     """How decisions are taken from answers, as the settings say it.
 
     Without a cut-off or a quota, the class with the highest probability is decided; of equals, the
-    first. With one, the decision is favourable if the value reaches the line, and the class is the
+    first. With one, the decision is favourable if the value reaches it, and the class is the
     likeliest of the favourable classes or of the others. A row that is not a number (any entry
     NaN or infinite) has no decision.
 
     Parameters
     ----------
     kind, precision
-        What the model's output holds, and its number type: values are compared with the line in
+        What the model's output holds, and its number type: values are compared with the cut-off in
         that precision, as the deployment does that gets its numbers from the model.
     """
 
@@ -90,7 +90,7 @@ class DecisionRule:
         return np.asarray(np.isfinite(answers).all(axis=1))
 
     def values(self, answers: Floats) -> Floats:
-        """What the rule compares with the line, row by row."""
+        """What the rule compares with the cut-off, row by row."""
         if self.scores:
             return answers[:, 0]
         values: Floats = np.exp(answers[:, self.favourable_classes]).sum(axis=1)
@@ -144,7 +144,7 @@ class Decisions:
             decided: Ints = np.where(usable, answers.argmax(axis=1), -1)
             return decided
         good, bad = (self._likeliest(answers, wanted=wanted) for wanted in (True, False))
-        reached = self._reaches_line(answers, nodes)
+        reached = self._reaches_cut_off(answers, nodes)
         return np.where(usable, np.where(reached, good, bad), -1)
 
     def names_of(self, answers: Floats, nodes: Nodes) -> list[str]:
@@ -159,13 +159,13 @@ class Decisions:
         return favourable
 
     def margin(self, answers: Floats, nodes: Nodes) -> Floats:
-        """How far each row is on the favourable side of the line, in the line's own units.
+        """How far each row is on the favourable side of the cut-off, in its own units.
 
-        Without a line: the probability of the best favourable class minus that of the best other.
+        Without one: the probability of the best favourable class minus that of the best other.
         """
         if self.rule.name == "argmax":
             return self._ahead(np.exp(answers))
-        margin: Floats = self.rule.sign * (self.rule.values(answers) - self.lines(nodes))
+        margin: Floats = self.rule.sign * (self.rule.values(answers) - self.cut_offs(nodes))
         return margin
 
     def lead(self, answers: Floats, nodes: Nodes) -> Floats:
@@ -176,11 +176,11 @@ class Decisions:
             return self.margin(answers, nodes)
         good = self.rule.favourable_classes
         odds = logsumexp(answers[:, good], axis=1) - logsumexp(answers[:, ~good], axis=1)
-        lead: Floats = odds - logit(np.clip(self.lines(nodes), LEAST, MOST))
+        lead: Floats = odds - logit(np.clip(self.cut_offs(nodes), LEAST, MOST))
         return lead
 
     def close(self, answers: Floats, nodes: Nodes, within: float) -> Mask:
-        """Which rows are so close to the line that rounding may decide.
+        """Which rows are so close to the cut-off that rounding may decide.
 
         `within` is how far a log-probability may be off; a score, in proportion to its size.
         """
@@ -189,13 +189,13 @@ class Decisions:
         close: Mask = lead <= room
         return close
 
-    def lines(self, nodes: Nodes) -> Floats:
-        """The line for some people, in its own units; there is none where the likeliest decides."""
+    def cut_offs(self, nodes: Nodes) -> Floats:
+        """The cut-off for some people; there is none where the likeliest class decides."""
         if self._ranking is not None:
-            return self._ranking.lines(nodes)
-        assert self.rule.cut_offs is not None, "the class with the highest probability has no line"
-        lines: Floats = np.asarray(self.rule.cut_offs[nodes])
-        return lines
+            return self._ranking.cut_offs(nodes)
+        assert self.rule.cut_offs is not None, "where the likeliest class decides, there is none"
+        cut_offs: Floats = np.asarray(self.rule.cut_offs[nodes])
+        return cut_offs
 
     @property
     def depends_on_others(self) -> bool:
@@ -226,15 +226,15 @@ class Decisions:
         """How many a quota lets in."""
         return None if self._ranking is None else self._ranking.count
 
-    def _reaches_line(self, answers: Floats, nodes: Nodes) -> Mask:
+    def _reaches_cut_off(self, answers: Floats, nodes: Nodes) -> Mask:
         if self._ranking is not None:
             inside: Mask = self._ranking.ahead(answers, nodes) < self._ranking.count
             return inside
         values = self.rule.values(answers)
-        lines = self.lines(nodes)
+        cut_offs = self.cut_offs(nodes)
         slack = 0.0 if self.rule.scores else ROUNDING
         with np.errstate(invalid="ignore"):
-            reached: Mask = self.rule.towards(values) >= self.rule.towards(lines) - slack
+            reached: Mask = self.rule.towards(values) >= self.rule.towards(cut_offs) - slack
         return reached
 
     def _likeliest(self, answers: Floats, *, wanted: bool) -> Ints:
@@ -284,11 +284,11 @@ class _Ranking:
         ahead: Ints = np.searchsorted(self._sorted, key) - own
         return ahead
 
-    def lines(self, nodes: Nodes) -> Floats:
+    def cut_offs(self, nodes: Nodes) -> Floats:
         """The value of the last person let in, if the person in question is left out."""
         inside = self._key[nodes] < self._sorted[self.count]
-        lines: Floats = np.where(inside, self._next, self._last)
-        return lines
+        cut_offs: Floats = np.where(inside, self._next, self._last)
+        return cut_offs
 
     def _keys(self, towards: Floats, nodes: Nodes) -> Ints:
         level = np.searchsorted(self._distinct, -towards)
@@ -338,7 +338,7 @@ def _cut_offs(graph: Graph, name: str, values: dict[str, float]) -> Floats:
         if value not in values:
             row = column.index(value)
             raise SettingsError(
-                f"decision.cut_off_by.values: has no line for {value!r}, the {name} of "
+                f"decision.cut_off_by.values: has no cut-off for {value!r}, the {name} of "
                 f"{graph.ids[row]}; add one"
             )
     return np.array([values[value] for value in column])

@@ -97,7 +97,7 @@ def test_a_cut_off_is_about_the_summed_probability_of_all_favourable_classes() -
     assert decisions.names_of(rows, every(rows)) == ["no", "maybe", "no", "yes"]
     assert decisions.margin(rows, every(rows)) == pytest.approx([-0.10, 0.05, -0.05, 0.25])
     assert (np.sign(decisions.lead(rows, every(rows))) == [-1, 1, -1, 1]).all()
-    assert decisions.lines(every(rows)).tolist() == [0.65] * 4
+    assert decisions.cut_offs(every(rows)).tolist() == [0.65] * 4
 
 
 @pytest.mark.parametrize("precision", ["float16", "float32", "float64"])
@@ -160,7 +160,7 @@ def test_a_cut_off_can_depend_on_a_column() -> None:
     [
         (
             {"column": "product", "values": {"car": 0.6}},
-            "has no line for 'house', the product of 1",
+            "has no cut-off for 'house', the product of 1",
         ),
         ({"column": "produkt", "values": {"car": 0.6}}, "the nodes have no column 'produkt'"),
     ],
@@ -206,7 +206,7 @@ def test_a_quota_lets_in_the_best_of_everybody_and_whoever_changes_is_ranked_ane
     [inside] = decisions.favourable(scores(new), who).tolist()
     assert inside == expected[who]
     assert ranked(changed).favourable(scores(*changed), every(rows)).tolist() == expected
-    line, margin = float(decisions.lines(who)), float(decisions.margin(scores(new), who)[0])
+    line, margin = float(decisions.cut_offs(who)), float(decisions.margin(scores(new), who)[0])
     assert margin == sign * (new - line)
     assert inside if margin > 0 else not inside if margin < 0 else True
     assert decisions.rank(scores(new), who) == 1 + sum(
