@@ -222,6 +222,7 @@ def _precision(tested: GapTest) -> Precision | None:
         redrawn=tested.redrawn,
         fit=tested.fit,
         redraws=tested.redraws,
+        sampled=tested.sampled,
         by_column=_by_column(tested.communities, decides=tested.by_column),
     )
 

@@ -20,12 +20,13 @@ for labels that go with places rather than ties.
 
 Sparse products with many columns at once are nearly all of the work, so a step costs the number of
 ties, however many people there are. Measuring one label takes 32 steps, so a few redraws of every
-setting tell which ones matter, and only those get more.
+setting tell which ones matter, and only those get more. In a very large graph, how alike labels are
+is measured over drawn walks instead, and labels that judge gaps are redrawn for a sample of people.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import product
 
 import numpy as np
@@ -44,14 +45,16 @@ SHARPNESS = 0.3
 # Settings that weigh less are given up after the pilot, and at last.
 LEAST_IN_PILOT, LEAST_WEIGHT = 0.002, 0.005
 SHARED, NEAREST = 4_000, 3
-# What is cached of a graph: smoothed fields up to this many numbers.
+# Smoothed fields have up to this many numbers.
 MOST_CACHED, FEWEST_ROWS = 60_000_000, 40
 COLUMNS = 128
 UNREACHED = 255
 SOURCES = 256
 # Above this, a field smoothed by so many steps stands in for the slowest change over the graph.
-MOST_SOLVED, SMOOTHING_STEPS = 50_000, 1_000
-SALT_WEIGHED, SALT_JUDGED, SALT_PERMUTED = 1, 2, 3
+MOST_SOLVED, SMOOTHING_STEPS, FEWEST_STEPS, MOST_WORK = 50_000, 1_000, 100, 2_000_000_000
+SALT_WEIGHED, SALT_JUDGED, SALT_PERMUTED, SALT_SAMPLED, SALT_WALKED = range(1, 6)
+# In a very large graph so many walks measure how labels clump, each number to within 0.007.
+WALKS, BLOCK_NUMBERS = 20_000, 20_000_000
 # Redraws of different settings begin at different rows of the normals that they share.
 SHIFT_FIELD, SHIFT_NOISE = 97, 211
 NOISE = 2  # in place of a walk
@@ -102,6 +105,24 @@ class Network:
         damped = diags_array(stay) + diags_array(leave) @ drawn
         return csr_array(plain, dtype=np.float32), csr_array(damped, dtype=np.float32)
 
+    def walk(self, number: int, here: Ints, chance: Floats) -> Ints:
+        """Where people are after one step of a walk, by a chance from 0 to 1 for each."""
+        walk = self.walks[number]
+        first, last = walk.indptr[here], walk.indptr[here + 1] - 1
+        if number == 0:  # all ways are alike
+            at: Ints = first + (chance * (last - first + 1)).astype(np.int64)
+        else:
+            total = self._damped_total
+            before = np.where(first > 0, total[first - 1], 0.0)
+            at = np.searchsorted(total, before + chance * (total[last] - before), side="right")
+        ends: Ints = walk.indices[np.clip(at, first, last)]
+        return ends
+
+    @cached_property
+    def _damped_total(self) -> Floats:
+        """The chances of all steps of the damped walk, added up."""
+        return np.cumsum(self.walks[1].data, dtype=np.float64)
+
     def distances(self, people: Ints) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
         """The number of steps between any two of some people; `UNREACHED` where no way leads."""
         apart = np.full((people.size, people.size), UNREACHED, dtype=np.uint8)
@@ -125,11 +146,11 @@ class Network:
     def parts(self, count: int) -> Ints:
         """Everybody's part: `count` parts of equal size, a power of two, with few ties between."""
         if count not in self._parts:
-            part = np.zeros(self.people, dtype=np.int64)
-            for level in range(count.bit_length() - 1):
-                for number in range(2**level):
-                    inside = np.flatnonzero(part == number)
-                    part[_upper_half(self.ties[inside][:, inside], inside)] += 2**level
+            half = count // 2
+            part = np.array(self.parts(half) if half else np.zeros(self.people, dtype=np.int64))
+            for number in range(half):
+                inside = np.flatnonzero(part == number)
+                part[_upper_half(self.ties[inside][:, inside], inside)] += half
             self._parts[count] = part
         return self._parts[count]
 
@@ -180,21 +201,53 @@ class Redrawing:
     """Redraws labels on one graph; the same seed gives the same labels.
 
     Normals, and fields that are smoothed from them, serve all comparisons; each takes the people
-    that it is about.
+    that it is about. With a `focus` the graph is very large: labels that judge gaps are those of
+    the people in the focus, or else of a uniform sample of everybody.
     """
 
-    def __init__(self, network: Network, seed: int, effort: Effort) -> None:
+    def __init__(
+        self, network: Network, seed: int, effort: Effort, focus: Ints | None = None
+    ) -> None:
         self._network = network
         self._seed = seed
         self._effort = effort
+        self._focus: Ints | None = None
+        if focus is not None:
+            self._focus = self._within_memory(focus)
         self._fields: dict[tuple[int, int, int], Floats] = {}
-        self._smooth: dict[tuple[int, int], tuple[int, Floats]] = {}
         self._pilot = lru_cache(64)(self._measure_all)
+        self._walked = lru_cache(2)(self._draw_walks)
 
-    def redraw(self, member: Mask, people: Ints) -> Redraws:
-        """Labels that clump as those of the members do among these people."""
+    def _within_memory(self, focus: Ints) -> Ints:
+        """The people of the focus and of a uniform sample, as many of both as fields can hold."""
+        few = focus[np.argsort(self._order[focus])[: self._fitting]]
+        return np.union1d(few, np.flatnonzero(self._order < self._fitting))
+
+    @property
+    def _fitting(self) -> int:
+        """How many people of a very large graph fields can hold."""
+        return MOST_CACHED // (FIELDS * FEWEST_ROWS)
+
+    @cached_property
+    def _order(self) -> Ints:
+        """Everybody in a drawn order, by which samples are taken."""
+        return np.random.default_rng((self._seed, SALT_SAMPLED)).permutation(self._network.people)
+
+    def choose(self, people: Ints, most: int) -> Ints:
+        """The places of a uniform sample of at most so many people, ascending."""
+        places = np.arange(people.size)
+        if self._focus is not None and not np.isin(people, self._focus).all():
+            places = np.flatnonzero(self._order[people] < self._fitting)
+        if places.size <= most:
+            return places
+        return np.sort(places[np.argsort(self._order[people[places]])[:most]])
+
+    def redraw(self, member: Mask, people: Ints, most: int) -> Redraws:
+        """Labels that clump as those of the members do among these people, of a sample of them."""
+        kept, weights, fit = self._weigh(member, people, int(member.sum()))
+        places = self.choose(people, most)
+        member, people = member[places], people[places]
         ones = int(member.sum())
-        kept, weights, fit = self._weigh(member, people, ones)
         most = self._count(SALT_JUDGED)
         counts = np.clip(np.round(weights * self._effort.redraws), 1, most).astype(np.int64)
         labels = [
@@ -254,6 +307,8 @@ class Redrawing:
         """Labels of one setting, a row each."""
         setting, count = SETTINGS[place], self._count(salt)
         shift = place if salt == SALT_JUDGED else 0  # settings are weighed by the same normals
+        if salt == SALT_JUDGED and self._focus is not None:
+            people = np.searchsorted(self._focus, people)
         values = self._field(salt, NOISE, 0)[np.ix_((rows + SHIFT_NOISE * shift) % count, people)]
         if setting is not None:
             walk, steps, signal = setting
@@ -264,8 +319,10 @@ class Redrawing:
             field *= np.sqrt(np.float32(signal) / np.where(variance > 0, variance, 1))
             values *= np.float32(1 - signal) ** 0.5
             values += field
-        # Sorting is faster than finding the one value that is wanted.
-        least = np.sort(values, axis=1)[:, values.shape[1] - ones, None]
+        # Sorting is faster than finding the one value that is wanted, unless there are very many.
+        place = values.shape[1] - ones
+        find = np.sort if self._focus is None else partial(np.partition, kth=place)
+        least = find(values, axis=1)[:, place, None]
         labels: Labels = values >= least
         return labels
 
@@ -280,26 +337,34 @@ class Redrawing:
     def _field(self, salt: int, walk: int, steps: int) -> Floats:
         """Normals for everybody, smoothed by some steps of a walk, a row each.
 
-        Both walks smooth the same normals; `NOISE` has its own. A field goes on from the one before
-        if that took fewer steps of the same walk.
+        Both walks smooth the same normals; `NOISE` has its own. With a focus, fields that judge
+        gaps are of its people only.
         """
-        if (salt, walk, steps) in self._fields:
-            return self._fields[salt, walk, steps]
-        reached, smooth = self._smooth.pop((salt, walk), (steps + 1, np.empty((0, 0), np.float32)))
-        if reached > steps:
-            generator = np.random.default_rng((self._seed, salt, int(walk == NOISE)))
-            shape = (self._count(salt), self._network.people)
-            reached, smooth = 0, generator.standard_normal(shape, np.float32).T
-        for _ in range(steps - reached):
-            smooth = self._network.walks[walk] @ smooth
-        self._smooth = {(salt, walk): (steps, smooth)}
-        rows = np.ascontiguousarray(smooth.T)
-        if rows.size * FIELDS <= MOST_CACHED:
-            self._fields[salt, walk, steps] = rows
-        return rows
+        if (salt, walk, steps) not in self._fields:
+            self._smooth(salt, walk)
+        return self._fields[salt, walk, steps]
+
+    def _smooth(self, salt: int, walk: int) -> None:
+        """Smooth normals by all steps of one walk, some rows at a time."""
+        generator = np.random.default_rng((self._seed, salt, int(walk == NOISE)))
+        people, count = self._network.people, self._count(salt)
+        inside = self._focus if salt == SALT_JUDGED else None
+        blocks: dict[int, list[Floats]] = {step: [] for step in STEPS if walk != NOISE} or {0: []}
+        height = max(1, BLOCK_NUMBERS // people)
+        for first in range(0, count, height):
+            shape = (min(height, count - first), people)
+            smooth = generator.standard_normal(shape, np.float32).T
+            for step in range(max(blocks) + 1):
+                smooth = self._network.walks[walk] @ smooth if step else smooth
+                if step in blocks:
+                    rows = smooth if inside is None else smooth[inside]
+                    blocks[step].append(np.ascontiguousarray(rows.T))
+        self._fields |= {(salt, walk, step): np.concatenate(rows) for step, rows in blocks.items()}
 
     def _measure(self, labels: Labels, people: Ints) -> Floats:
         """How alike labels are some steps apart: a row per label, ten columns."""
+        if self._focus is not None:
+            return self._measure_roughly(labels, people)
         numbers = []
         for first in range(0, len(labels), COLUMNS):
             block = labels[first : first + COLUMNS]
@@ -316,6 +381,32 @@ class Redrawing:
                         alike.append((centred * walked).sum(axis=0) / size)
             numbers.append(np.stack(alike, axis=1))
         return np.concatenate(numbers)
+
+    def _measure_roughly(self, labels: Labels, people: Ints) -> Floats:
+        """The same over drawn walks of people who are chosen evenly."""
+        starts, ends = self._walked(ArrayKey(people))
+        place = np.full(self._network.people, people.size)
+        place[people] = np.arange(people.size)
+        numbers = []
+        for row in labels:
+            centred = np.append(row - row.mean(dtype=np.float64), 0)  # nobody else has a label
+            size = float(centred @ centred) / people.size
+            alike = centred[starts] * centred[place[ends]]
+            numbers.append(alike.mean(axis=1) / (size or 1.0))
+        return np.array(numbers)
+
+    def _draw_walks(self, people: ArrayKey) -> tuple[Ints, Ints]:
+        """Where walks begin (places of people), and where they are after some steps, by rows."""
+        generator = np.random.default_rng((self._seed, SALT_WALKED))
+        starts = np.resize(np.argsort(self._order[people.array]), WALKS)
+        ends = []
+        for walk in range(len(self._network.walks)):
+            here = people.array[starts]
+            for step in range(1, APART[-1] + 1):
+                here = self._network.walk(walk, here, generator.random(here.size))
+                if step in APART:
+                    ends.append(here)
+        return starts, np.stack(ends)
 
     def _by_parts(self, member: Mask, people: Ints) -> Iterator[Labels]:
         """Labels dealt by shares that parts of the graph have exchanged, both kinds in each row."""
@@ -372,7 +463,7 @@ def _slowest_change(ties: csr_array) -> Floats:
         else:
             field = vectors[:, 0]
             return _signed(field / root)
-    for _ in range(SMOOTHING_STEPS):
+    for _ in range(min(SMOOTHING_STEPS, max(FEWEST_STEPS, MOST_WORK // ties.nnz))):
         field = step @ field
         field -= level * (level @ field)
         field /= np.linalg.norm(field)

@@ -109,6 +109,8 @@ def group_report(
             seed=communities.seed,
             alpha=settings.alpha,
             redraws=settings.redraws,
+            sample=settings.sample,
+            focus=population.audited.person,
             communities=population.community,
         ),
     )
@@ -152,6 +154,7 @@ def group_report(
         concern=settings.concern,
         four_fifths=settings.four_fifths,
         redraws=settings.redraws,
+        sample=settings.sample,
         overall=_overall(inputs),
         tables=tables,
         tests=tuple(tests),

@@ -235,6 +235,8 @@ class Precision(Record):
     `effective` the number of people over the inflation. `redrawn` (D) is how much larger squared
     gaps of redrawn labels are than their own variances say, `redraws` how many labels were redrawn,
     and `fit` how far the observed labels clump unlike the redrawn ones (above 4: not tested).
+    `sampled` people stand for all in the test where more than the report's `sample` are compared:
+    the error is then that of a gap between so few, which is larger than the true one.
     """
 
     error: float
@@ -243,6 +245,7 @@ class Precision(Record):
     redrawn: float
     fit: float
     redraws: int
+    sampled: int | None
     by_column: ByColumn | None
 
 

@@ -24,7 +24,8 @@ from recourse_audit.records.model import Agreement
 # 1: the first. 2: `flags` hold the reference, the difference and the reason as well. 3: details of
 # outcomes can be null. 4: agreement with the record. 5: refusals on own data alone. 6: tests on the
 # graph, two families, verdicts and findings. 7: tables by design, and codes in place of sentences.
-# 8: who would be let in on own data alone and has no option; gaps that chance alone shows.
+# 8: who would be let in on own data alone and has no option; gaps that chance alone shows; tests
+# on a sample of very many people.
 FORMAT = 8
 
 Do = Literal["drop", "add", "set"]
@@ -254,6 +255,7 @@ class GroupReport(Record):
     concern: float
     four_fifths: float
     redraws: int
+    sample: int
     overall: Overall
     tables: tuple[GroupTable, ...]
     tests: tuple[FamilyTest, ...]

@@ -58,6 +58,12 @@ class GroupSettings(Section):
         description="How many times the labels of groups are redrawn along ties, for each "
         "comparison.",
     )
+    sample: int = Field(
+        default=20_000,
+        ge=1_000,
+        description="How many people the test of a gap rests on at most; where more are compared, "
+        "a drawn sample of this size. Shares and gaps are always those of everybody.",
+    )
 
     @field_validator("attributes")
     @classmethod

@@ -125,31 +125,22 @@ def test_a_real_gap_is_found() -> None:
 def test_redrawn_labels_have_as_many_ones_and_clump_as_their_setting_says() -> None:
     effort = Effort(redraws=300, permutations=20)
     redrawing, member = Redrawing(network(), 0, effort), smooth(4, 0.3)
-    redraws = redrawing.redraw(member, EVERYBODY)
+    redraws = redrawing.redraw(member, EVERYBODY, PEOPLE)
     assert sum(redraws.weights) == pytest.approx(1)
     assert redraws.along_walks == pytest.approx(300, abs=len(redraws.settings))
     along = redraws.unpack(slice(redraws.along_walks))
     assert (along.sum(axis=1) == member.sum()).all()
     by_parts = redraws.unpack(slice(redraws.along_walks, None)).sum(axis=1)
     assert by_parts.mean() == pytest.approx(member.sum(), rel=0.05)
-    dealt = redrawing.redraw(at_random(5, 0.3), EVERYBODY)
+    dealt = redrawing.redraw(at_random(5, 0.3), EVERYBODY, PEOPLE)
     by_setting = dict(zip(dealt.settings, dealt.weights, strict=True))
     strong = [place for place, one in enumerate(SETTINGS) if one and one[1] >= 8 and one[2] > 0.9]
     assert sum(by_setting.get(place, 0.0) for place in strong) < 0.01
     clumped = dict(zip(redraws.settings, redraws.weights, strict=True))
     assert clumped.get(len(SETTINGS) - 1, 0.0) < 0.01  # dealt at random
-    again = Redrawing(network(), 0, effort).redraw(member, EVERYBODY)
+    again = Redrawing(network(), 0, effort).redraw(member, EVERYBODY, PEOPLE)
     assert again.labels.tobytes() == redraws.labels.tobytes()
     assert again.weights.tolist() == redraws.weights.tolist()
-
-
-def test_fields_that_are_not_kept_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Among very many people, smoothed fields are worked out again for every setting."""
-    effort, member = Effort(redraws=100, rows=40), smooth(4, 0.3)
-    kept = Redrawing(network(), 0, effort).redraw(member, EVERYBODY)
-    monkeypatch.setattr("recourse_audit.groups.redraws.MOST_CACHED", 0)
-    again = Redrawing(network(), 0, effort).redraw(member, EVERYBODY)
-    assert again.labels.tobytes() == kept.labels.tobytes()
 
 
 def test_nearness_of_low_rank_hardly_changes_the_variance_of_gaps() -> None:
@@ -166,7 +157,7 @@ def test_nearness_of_low_rank_hardly_changes_the_variance_of_gaps() -> None:
 
 
 def test_settings_differ_only_where_outcomes_clump_too() -> None:
-    redraws = Redrawing(network(), 0, Effort()).redraw(smooth(4, 0.3), EVERYBODY)
+    redraws = Redrawing(network(), 0, Effort()).redraw(smooth(4, 0.3), EVERYBODY, PEOPLE)
     _, alone = excess_of(as_values(at_random(2)), redraws, None)
     clumped, together = excess_of(as_values(smooth(1)), redraws, None)
     assert alone < 0.15
@@ -281,3 +272,44 @@ def test_a_gap_that_is_detectable_is_found_four_times_in_five() -> None:
     assert norm.sf(1.959963984540054 - size / 0.04) == pytest.approx(0.8, abs=1e-6)
     assert below(0.1, 0.1, 0.04) == 0.5
     assert below(0.0, 0.1, 0.04) == pytest.approx(norm.cdf(-2.5))
+
+
+def test_a_sample_stands_for_many_people_with_the_error_of_so_few() -> None:
+    values, member = as_values(smooth(1)), at_random(2)
+    whole = inference().test(values, member, EVERYBODY)
+    sampled = Inference(network(), seed=0, redraws=100, sample=150).test(values, member, EVERYBODY)
+    assert (whole.sampled, sampled.sampled) == (None, 150)
+    assert sampled.difference == whole.difference
+    assert sampled.ordinary == whole.ordinary
+    assert sampled.error is not None
+    assert whole.error is not None
+    assert 1.2 * whole.error < sampled.error < 3 * whole.error
+    again = Inference(network(), seed=0, redraws=100, sample=150).test(values, member, EVERYBODY)
+    assert again == sampled
+
+
+def test_in_a_very_large_graph_drawn_walks_measure_how_labels_clump() -> None:
+    labels = np.stack([smooth(4, 0.3), at_random(5, 0.3), by_circle(6)])
+    focus = np.arange(0, PEOPLE, 7)
+    exact, rough = (
+        Redrawing(network(), 0, Effort(), chosen)._measure(labels, EVERYBODY)
+        for chosen in (None, focus)
+    )
+    assert rough == pytest.approx(exact, abs=0.03)
+
+
+def test_in_a_very_large_graph_labels_are_redrawn_for_few_people(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A quarter of everybody fits into memory here, and all who were audited."""
+    monkeypatch.setattr("recourse_audit.groups.inference.VERY_LARGE", PEOPLE - 1)
+    monkeypatch.setattr("recourse_audit.groups.redraws.MOST_CACHED", 13 * 40 * PEOPLE // 4)
+    focus = np.arange(0, PEOPLE, 4)
+    large = Inference(network(), seed=0, redraws=100, focus=focus)
+    values, member = as_values(smooth(1)), smooth(3)
+    everybody = large.test(values, member, EVERYBODY)
+    assert everybody.sampled == PEOPLE // 4
+    audited = large.test(values[focus], member[focus], focus)
+    assert audited.sampled is None
+    plain = inference().test(values[focus], member[focus], focus)
+    assert audited.inflation == pytest.approx(plain.inflation, rel=0.4)

@@ -103,6 +103,9 @@ def _facts(report: GroupReport, words: Words) -> Iterator[tuple[str, str]]:
             words.say_count("report.fact.communities.text", communities.count, column=column),
         )
     yield "redraws", words.say_count("report.fact.redraws.text", report.redraws)
+    tests = (comparison.precision for table in report.tables for comparison in table.comparisons)
+    if any(precision is not None and precision.sampled for precision in tests):
+        yield "sample", words.say_count("report.fact.sample.text", report.sample)
     yield "date", _ran(report.ran, words)
 
 
