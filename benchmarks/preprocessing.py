@@ -20,7 +20,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from benchmarks.search_speed import SAMPLE, report
-from recourse_audit.audit.answers import whole_answers
+from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.graph.graph import Ints
 from recourse_audit.model.edited_graph import EditedGraph

@@ -12,7 +12,7 @@ import time
 import numpy as np
 
 from benchmarks.search_speed import SAMPLE, report
-from recourse_audit.audit.answers import whole_answers
+from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import LoadedAudit, open_audit
 from recourse_audit.audit.report import reports_on
 from recourse_audit.settings import load_settings

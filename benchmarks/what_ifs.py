@@ -23,7 +23,7 @@ from benchmarks.datasets import load_graph
 from benchmarks.engines import Recorder
 from benchmarks.recourse import DROP, LENDING_ATTRIBUTES, World, open_world
 from benchmarks.search_speed import SAMPLE, report
-from recourse_audit.audit.answers import whole_answers
+from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.report import Reporter
 from recourse_audit.graph.graph import Ints

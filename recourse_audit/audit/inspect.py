@@ -7,8 +7,7 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 
 from recourse_audit.audit.agreement import agreement_of, recorded_decisions
-from recourse_audit.audit.answers import whole_answers
-from recourse_audit.audit.large_graphs import Askable
+from recourse_audit.audit.large_graphs import Askable, whole_answers
 from recourse_audit.audit.load import (
     LoadedAudit,
     Preprocessing,

@@ -1,4 +1,8 @@
-"""Answers for everybody in a large graph: in one query if memory allows it, otherwise in blocks.
+"""What the model answers on the whole graph: in one query, or, of a large graph, in blocks.
+
+A model that answers for all nodes at once is asked once (`whole_answers`). A model that answers for
+one node per query would need a whole graph for each of them; so each node is asked about on its
+receptive field, after some nodes have shown that this gives the whole graph's answer.
 
 The runtime holds several hundred bytes per arc, so one query about the whole graph may need more
 memory than is free: this is measured on two small graphs of the same density. If it does not fit,
@@ -20,11 +24,10 @@ Nodes of a bare or counted ring that look alike (equal features, equally many ar
 equal messages, so one of them stands for all. Arcs arrive at a node in the order of the whole
 graph, so that sums are taken in the same order.
 
-Which ring is enough depends on the model and is measured: the whole graph cannot be asked to
+Which ring is enough is probed (`sender_degree`) and checked: the whole graph cannot be asked to
 compare with, so a node's receptive field, which is cut in another way and shown with all of its
-ties, takes its place. Some nodes are compared before anything else, to choose the ring, and a node
-of a block is compared whenever that costs little next to what was asked so far. One difference,
-and the whole graph is asked after all.
+ties, takes its place. A node of a block is compared whenever that costs little next to what was
+asked so far. One difference, and the whole graph is asked after all.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,27 +38,23 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.errors import LimitError
+from recourse_audit.errors import LimitError, RoomError
 from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import by_locality, reach, spans
 from recourse_audit.model.batching import CLOSE, QueryBatcher, noise_of, same_answer
-from recourse_audit.model.decisions import DecisionRule
+from recourse_audit.model.decisions import DecisionRule, Mask
 from recourse_audit.model.edited_graph import neighbourhoods_suffice
-from recourse_audit.model.edits import (
-    Field,
-    receptive_field,
-    with_every_tie,
-)
+from recourse_audit.model.edits import Field, receptive_field, with_every_tie
 from recourse_audit.model.limits import peak_of
 from recourse_audit.model.queries import Union, whole
 from recourse_audit.records.model import ProbeReport
 
 Ring = Literal["bare", "counted", "tied"]
-RINGS: tuple[Ring, ...] = ("bare", "counted", "tied")
+# By whether a sender's degree weighs its message; None if that is not known.
+RINGS: dict[bool | None, Ring] = {False: "bare", True: "counted", None: "tied"}
 SALT = 53
-# How many nodes are compared before a ring is relied on, and how many are drawn to find them.
+# How many nodes are asked about both ways before the receptive fields are relied on.
 COMPARED = 8
-DRAWN = 64
 # Blocks are estimated around this many nodes.
 ESTIMATED = 4
 # What is compared costs at most this share of what is asked.
@@ -344,6 +343,72 @@ def is_large(graph: Graph, limits: BlockLimits = LIMITS) -> bool:
     return len(graph.arc_source) > limits.whole
 
 
+def whole_answers(audit: Askable, nodes: Ints, limits: BlockLimits = LIMITS) -> Floats:
+    """Answers on the whole graph, one row per node; NaN for nodes nobody asked about.
+
+    A model that answers for one node per query is asked about `nodes` alone, unless the decision
+    on one person depends on everybody's answer.
+    """
+    graph = audit.graph
+    of_large = large_answers(audit, limits)
+    if of_large is not None:
+        return of_large
+    one_by_one = audit.batcher.one_row_per_query and not audit.rule.needs_everybody
+    rows = nodes if one_by_one else np.arange(graph.node_count)
+    answers = np.full((graph.node_count, audit.batcher.answer_width), np.nan)
+    answers[rows] = answers_on(audit, rows)
+    return answers
+
+
+def answers_on(audit: Askable, rows: Ints) -> Floats:
+    """The same for some nodes, in ascending order, one row each."""
+    if audit.batcher.one_row_per_query and neighbourhoods_suffice(audit.probes):
+        answers = _on_receptive_fields(audit, rows)
+        if answers is not None:
+            return answers
+    return audit.batcher.ask(whole(audit.graph), rows)
+
+
+def _on_receptive_fields(audit: Askable, rows: Ints) -> Floats | None:
+    """Ask about each node on its own field; None if that is not the whole graph's answer.
+
+    Answers so close to the line that rounding might decide come from the whole graph.
+    """
+    depth = audit.probes.depth
+    if depth is None or len(rows) <= COMPARED:
+        return None
+    graph, batcher = audit.graph, audit.batcher
+    answers = np.empty((len(rows), batcher.answer_width))
+    try:
+        for place, node in enumerate(rows.tolist()):
+            field = receptive_field(graph, node, depth)
+            answers[place] = batcher.ask(field.union, field.place(np.array([node])))[0]
+    except RoomError:
+        return None
+    noise = noise_of(batcher)
+    compared = np.unique(np.linspace(0, len(rows) - 1, COMPARED).astype(np.int64))
+    known = batcher.ask(whole(graph), rows[compared])
+    if not all(
+        same_answer(near, far, noise, scores=audit.rule.scores)
+        for near, far in zip(answers[compared], known, strict=True)
+        if np.isfinite(near).all() or np.isfinite(far).all()
+    ):
+        return None
+    answers[compared] = known
+    usable = np.flatnonzero(audit.rule.usable(answers))
+    close = usable[_close(audit, answers[usable], rows[usable], CLOSE * noise)]
+    if len(close):
+        answers[close] = batcher.ask(whole(graph), rows[close])
+    return answers
+
+
+def _close(audit: Askable, answers: Floats, rows: Ints, within: float) -> Mask:
+    """Which answers are so close to the line that rounding may decide."""
+    everybody = np.full((audit.graph.node_count, answers.shape[1]), np.nan)
+    everybody[rows] = answers
+    return audit.rule.over(everybody).close(answers, rows, within)
+
+
 def large_answers(audit: Askable, limits: BlockLimits = LIMITS) -> Floats | None:
     """The answers for everybody, one row each; None if the graph is small or cannot be cut.
 
@@ -437,36 +502,9 @@ class LargeGraph:
     def answers_in_blocks(self) -> Floats | None:
         """The answers block by block; None if the whole graph has to be asked."""
         with self._batcher.repeater.now_and_then():
-            blocks = self._blocks(self._ring())
+            ring = RINGS[self._audit.probes.sender_degree] if self._depth else "tied"
+            blocks = self._blocks(ring)
             return None if blocks is None else self._answers_of(blocks)
-
-    def _ring(self) -> Ring:
-        """The cheapest ring that gives every compared node the answer of its receptive field.
-
-        Only nodes to whose field the ring makes a difference are compared. Where they are few, as
-        in a graph of small components, nothing is relied on, and rings are small.
-        """
-        tied = np.flatnonzero(self._fields.arriving)
-        drawn = tied[self._draw.integers(0, len(tied), DRAWN)]
-        compared: list[tuple[Ints, Floats]] = []
-        for node in dict.fromkeys(drawn.tolist()):
-            own = np.array([node])
-            bare = self._fields.query(own, "bare", self._limits.alone)
-            field = self._field(node)
-            if bare is None or field is None or len(field.sources) <= bare.arcs:
-                continue
-            compared.append((own, self._alone(node, field)))
-            if len(compared) == COMPARED:
-                return next((ring for ring in RINGS if self._gives(ring, compared)), "tied")
-        return "tied"
-
-    def _gives(self, ring: Ring, compared: Sequence[tuple[Ints, Floats]]) -> bool:
-        for own, expected in compared:
-            query = self._fields.query(own, ring)
-            assert query is not None
-            if not self._same(self._batcher.ask(query.union, query.rows)[0], expected):
-                return False
-        return True
 
     def _blocks(self, ring: Ring) -> Blocks | None:
         """The graph cut into blocks of the best size; None if they would cost too much."""

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.caveats import Caveats
-from recourse_audit.audit.large_graphs import is_large
+from recourse_audit.audit.large_graphs import is_large, whole_answers
 from recourse_audit.audit.load import LoadedAudit, find_subjects
 from recourse_audit.audit.own_data import OwnDataReports
 from recourse_audit.errors import AnswerError

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recourse_audit.audit.answers import whole_answers
+from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import LoadedAudit
 from recourse_audit.errors import InputError
 from recourse_audit.settings.section import exists, is_file, is_folder

@@ -15,7 +15,7 @@ from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.batching import QueryBatcher, as_answers
 from recourse_audit.model.queries import Union, side_by_side
 from recourse_audit.search.pareto import Whole, simulatability
-from recourse_audit.search.subtrees import KeyIndex, Keys, Level, LocalGraph, tie_words
+from recourse_audit.search.subtrees import KeyIndex, Level, LocalGraph, keys_of, tie_words
 
 
 def sort_rows(columns: Indices) -> Indices:
@@ -254,7 +254,7 @@ class Evaluator:
             self._memories[size] = Memory(size, self._batcher.no_rows())
         memory = self._memories[size]
         pairs = local.pairs[ties]
-        number, fresh = memory.index.enter(_keys(local, ties))
+        number, fresh = memory.index.enter(keys_of(tie_words(local.pairs), ties))
         nodes = request.nodes[:, fresh]
         rows = np.flatnonzero(self._served[local.nodes[nodes.T.ravel()]])
         asked = self._ask(local, [Request(nodes=nodes, ties=ties[:, fresh], rows=rows)])
@@ -301,11 +301,3 @@ class Evaluator:
                     waiting, rows, held = [], [], 0
         if waiting:
             yield self._batcher.ask_raw(*side_by_side(waiting, rows))
-
-
-def _keys(local: LocalGraph, ties: Indices) -> Keys:
-    words = tie_words(local.pairs)
-    key = np.zeros(ties.shape[1], np.uint64)
-    for row in ties:
-        key += words[row]
-    return key

@@ -15,7 +15,7 @@ from recourse_audit.graph.neighbourhoods import by_locality, over_neighbours
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.search.evaluation import Evaluator, join_scores
-from recourse_audit.search.pareto import Whole
+from recourse_audit.search.pareto import SpreadError, Whole
 from recourse_audit.search.results import Finding, Naming, Outcome, Scope, results_of
 from recourse_audit.search.sampling import sample_subtrees
 from recourse_audit.search.subtrees import CLOSED_FORM, count_subtrees, local_graph, subtrees
@@ -151,9 +151,17 @@ class Search:
             for subjects in (batch.subjects[tied], batch.subjects[~tied]):
                 if len(subjects):
                     bound = float(batch.bounds.max())
-                    finding = self._find(subjects, bound, evaluator)
-                    yield from results_of(finding, self._naming, self._scope)
+                    yield from self._search(subjects, bound, evaluator)
             evaluator.forget()
+
+    def _search(self, subjects: Ints, bound: float, evaluator: Evaluator) -> Iterator[Outcome]:
+        """Search for subjects together, or one by one where their values cannot be compared."""
+        finding = self._find(subjects, bound, evaluator)
+        try:
+            yield from results_of(finding, self._naming, self._scope)
+        except SpreadError:
+            for subject in subjects.tolist():
+                yield from self._search(np.array([subject]), bound, evaluator)
 
     def _find(self, subjects: Ints, bound: float, evaluator: Evaluator) -> Finding:
         """Evaluate every subtree, or a sample for a single subject that has too many."""

@@ -188,37 +188,31 @@ def canonical_order(table: PairTable, pairs: Ints, *leading: NDArray[np.number])
     return np.lexsort((table.root[explanation], *leading, *columns)[::-1])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """The pairs chosen, one row per subject, and the layers they were taken from.
-
-    Rows are padded with -1.
-    """
-
-    pairs: Ints
-    layers: Ints
-
-
-def diverse(table: PairTable, first: Ints, front: Layer, layers: Layers, count: int) -> Selection:
+def choose_diverse(
+    table: PairTable, first: Ints, front: Layer, layers: Layers, count: int
+) -> "Choice":
     """Choose pairs that maximise the smallest Jaccard distance between removed ties.
 
     Starts from `first`, one pair per subject. Takes pairs from the front, and from a later layer
     only when nothing in the earlier ones removes anything new. `front` is the first layer of
     `layers`. Ties are broken by rank sum, then by canonical order.
     """
-    chosen = Selector(table, first, count)
+    choice = Choice(table, first, count)
     layer = front
     while len(layer):
-        chosen.take_from(layer)
-        wanting = chosen.wanting
+        choice.take_from(layer)
+        wanting = choice.wanting
         if not wanting.any():
             break
         layer = layers.peel(wanting)
-    return Selection(pairs=chosen.pairs, layers=chosen.layers)
+    return choice
 
 
-class Selector:
-    """What has been chosen so far: for each subject the pairs, their layers and removed ties."""
+class Choice:
+    """What has been chosen so far: for each subject the pairs, their layers and removed ties.
+
+    `pairs` and `layers` have one row per subject, padded with -1 and 0.
+    """
 
     def __init__(self, table: PairTable, first: Ints, count: int) -> None:
         root = table.root[table.explanation(first)]

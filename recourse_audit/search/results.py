@@ -24,15 +24,15 @@ from recourse_audit.records.search import (
     TreeNumbers,
 )
 from recourse_audit.search.baselines import baselines
-from recourse_audit.search.evaluation import Scores, join_scores
+from recourse_audit.search.evaluation import Scores
 from recourse_audit.search.pareto import NO_TIE, SHOWN_DIGITS, PairTable, SpreadError, pair_table
 from recourse_audit.search.ranking import (
     Layer,
     Layers,
     Ranking,
     canonical_order,
+    choose_diverse,
     count_dominated,
-    diverse,
     objective_grids,
     winners,
 )
@@ -72,22 +72,6 @@ class Finding:
     totals: tuple[int, ...]
     sample: Sample | None = None
     winner: int | None = None
-
-    def alone(self, root: int) -> "Finding":
-        """What was found for one of the subjects."""
-        levels, scores, shift, first = [], [], root, 0
-        for level in self.levels:
-            own, place = level.of_root(root, shift)
-            levels.append(own)
-            scores.append(self.scores.cut(first + place.start, first + place.stop))
-            first, shift = first + len(level), place.start
-        return Finding(
-            subjects=self.subjects[[root]],
-            local=self.local,
-            levels=tuple(levels),
-            scores=join_scores(scores),
-            totals=(self.totals[root],),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,23 +120,21 @@ def round_figure(value: float) -> float:
 
 
 def results_of(finding: Finding, naming: Naming, scope: Scope) -> Iterator[Outcome]:
-    """The result for every subject, or which of its subgraphs got an answer that is no number."""
+    """The result for every subject, or which of its subgraphs got an answer that is no number.
+
+    Raises `SpreadError` where the subjects must be taken one by one.
+    """
     values = finding.scores.simulatability
     broken = np.flatnonzero(~np.isfinite(values))
     roots = len(finding.subjects)
-    if len(broken) and roots == 1:
+    if len(broken):
+        if roots > 1:
+            raise SpreadError
         reason = _broken(finding, naming, int(broken[0]))
         queries = sum(len(level) for level in finding.levels) + 1
         yield SearchFailure(subject=int(finding.subjects[0]), reason=reason, queries=queries)
         return
-    try:
-        if len(broken):
-            raise SpreadError
-        table = pair_table(finding.levels, values, finding.local.pairs, roots)
-    except SpreadError:
-        for root in range(roots):
-            yield from results_of(finding.alone(root), naming, scope)
-        return
+    table = pair_table(finding.levels, values, finding.local.pairs, roots)
     subtrees = np.bincount(table.root, minlength=roots) + 1
     records = BatchRecords(finding, table, naming, scope) if table.blocks else None
     number = table.pairs_by_root.tolist()
@@ -192,7 +174,7 @@ class BatchRecords:
         layers = Layers(ranking)
         front = layers.peel()
         best = winners(table, front) if finding.winner is None else np.array([finding.winner])
-        choice = diverse(table, best, front, layers, scope.counterfactuals)
+        choice = choose_diverse(table, best, front, layers, scope.counterfactuals)
         seeds = [(scope.seed, subject) for subject in finding.subjects.tolist()]
         others = baselines(ranking, seeds)
         self.objective_grids = tuple(objective_grids(ranking))

@@ -22,7 +22,6 @@ as from the complete enumeration.
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import combinations_with_replacement
 from math import ceil, factorial, log
@@ -38,30 +37,15 @@ from recourse_audit.search.evaluation import Evaluator, Scores, join_scores, sor
 from recourse_audit.search.pareto import PairTable, pair_table
 from recourse_audit.search.ranking import Layers, Ranking, canonical_firsts, winners
 from recourse_audit.search.results import Finding, Scope
-from recourse_audit.search.subtrees import KeyIndex, Keys, Level, LocalGraph, roots_alone, tie_words
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trees:
-    """Rooted trees of one size as columns, in any order of growth (see `Level`)."""
-
-    nodes: Indices
-    ties: Indices
-    parent: NDArray[np.int8]
-
-    @property
-    def size(self) -> int:
-        return len(self.nodes)
-
-    def __len__(self) -> int:
-        return int(self.nodes.shape[1])
-
-    def take(self, columns: Ints) -> "Trees":
-        return Trees(
-            nodes=self.nodes[:, columns],
-            ties=self.ties[:, columns],
-            parent=self.parent[:, columns],
-        )
+from recourse_audit.search.subtrees import (
+    KeyIndex,
+    Level,
+    LocalGraph,
+    Trees,
+    keys_of,
+    roots_alone,
+    tie_words,
+)
 
 
 def stack_trees(parts: list[Trees]) -> list[Trees]:
@@ -135,7 +119,7 @@ class Closure:
     def __init__(self, local: LocalGraph, evaluator: Evaluator, max_nodes: int) -> None:
         self._local = local
         self._evaluator = evaluator
-        self._words = tie_words(local.pairs)
+        self.words = tie_words(local.pairs)
         self._index = {size: KeyIndex() for size in range(2, max_nodes + 1)}
         self._trees: dict[int, Trees] = {}
         self._scores: dict[int, Scores] = {}
@@ -151,9 +135,9 @@ class Closure:
         for part, _ in subtrees_of(trees):
             if not len(part):
                 continue
-            number, fresh = self._index[part.size].enter(self._keys(part.ties))
+            number, fresh = self._index[part.size].enter(keys_of(self.words, part.ties))
             new = canonical(part.take(fresh))
-            level = self._level(new, np.zeros(len(new), np.int32))
+            level = _level(new, np.zeros(len(new), np.int32))
             [score] = self._evaluator.score(self._local, [level])
             if part.size in self._trees:
                 [new] = stack_trees([self._trees[part.size], new])
@@ -167,16 +151,12 @@ class Closure:
         every = (self._alone[1], *self._scores.values())
         return all(np.isfinite(scores.simulatability).all() for scores in every)
 
-    def keys_of(self, trees: Trees) -> Keys:
-        """The keys of some trees' sets of ties."""
-        return self._keys(trees.ties)
-
     def is_new(self, trees: Trees) -> NDArray[np.bool_]:
         """Mark the trees that are not in it yet; of several equal ones, the first."""
         index = KeyIndex()
         if trees.size in self._trees:
-            index.enter(self._keys(self._trees[trees.size].ties))
-        _, fresh = index.enter(self._keys(trees.ties))
+            index.enter(keys_of(self.words, self._trees[trees.size].ties))
+        _, fresh = index.enter(keys_of(self.words, trees.ties))
         mask = np.zeros(len(trees), bool)
         mask[fresh] = True
         return mask
@@ -190,26 +170,21 @@ class Closure:
             if size == 2:
                 owner = np.zeros(len(trees), np.int32)
             else:
-                below = self._keys(trees.ties[:-1])
+                below = keys_of(self.words, trees.ties[:-1])
                 owner = self._index[size - 1].enter(below)[0].astype(np.int32)
-            levels.append(self._level(trees, owner))
+            levels.append(_level(trees, owner))
             scores.append(self._scores[size])
         return tuple(levels), join_scores(scores)
 
-    def _level(self, trees: Trees, owner: Indices) -> Level:
-        return Level(
-            root=np.zeros(len(trees), np.int32),
-            nodes=trees.nodes,
-            ties=trees.ties,
-            parent=trees.parent,
-            owner=owner,
-        )
 
-    def _keys(self, ties: Indices) -> Keys:
-        key = np.zeros(ties.shape[1], np.uint64)
-        for row in ties:
-            key += self._words[row]
-        return key
+def _level(trees: Trees, owner: Indices) -> Level:
+    return Level(
+        root=np.zeros(len(trees), np.int32),
+        nodes=trees.nodes,
+        ties=trees.ties,
+        parent=trees.parent,
+        owner=owner,
+    )
 
 
 Shape = tuple["Shape", ...]
@@ -406,7 +381,7 @@ def _fill(
         last = np.sort(np.concatenate([turn for _, turn in by_shape]))[:wanted][-1]
         early_ones = [trees.take(np.flatnonzero(turn <= last)) for trees, turn in by_shape]
         for early in stack_trees(early_ones):
-            _, first_time = seen[early.size].enter(closure.keys_of(early))
+            _, first_time = seen[early.size].enter(keys_of(closure.words, early.ties))
             drawn += len(first_time)
             closure.add(early.take(first_time))
 
@@ -495,8 +470,7 @@ def _tree_of(levels: tuple[Level, ...], table: PairTable, pair: int) -> tuple[Tr
     place = int(table.explanation(np.array([pair]))[0]) + 1
     for level in levels:
         if place < len(level):
-            tree = level.select(np.array([place]))
-            return Trees(nodes=tree.nodes, ties=tree.ties, parent=tree.parent), place
+            return level.take(np.array([place])), place
         place -= len(level)
     raise IndexError(pair)
 

@@ -42,6 +42,14 @@ def tie_words(pairs: NDArray[np.integer], salt: int = 0) -> Keys:
     return word ^ (word >> np.uint64(31))
 
 
+def keys_of(words: Keys, ties: Indices) -> Keys:
+    """The key of each column of ties; `words` has one word per tie."""
+    key = np.zeros(ties.shape[1], np.uint64)
+    for row in ties:
+        key += words[row]
+    return key
+
+
 class KeyIndex:
     """Numbers distinct keys in the order in which they first come, by open addressing.
 
@@ -181,19 +189,15 @@ Whole = TypeVar("Whole", bound=np.integer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
-    """Rooted subtrees with the same number of nodes.
+class Trees:
+    """Rooted trees with the same number of nodes, as columns, in any order of growth.
 
-    `root` is the number of the root among the local graph's roots. `parent[j]` is the place in
-    `nodes` of the node that node j + 1 hangs on. `owner` is the place, in the level below, of the
-    tree that this one grew from.
+    `parent[j]` is the place in `nodes` of the node that node j + 1 hangs on.
     """
 
-    root: Indices
     nodes: Indices
     ties: Indices
     parent: NDArray[np.int8]
-    owner: Indices
 
     @property
     def size(self) -> int:
@@ -203,30 +207,25 @@ class Level:
     def __len__(self) -> int:
         return int(self.nodes.shape[1])
 
-    def of_root(self, root: int, owner_shift: int) -> tuple["Level", slice]:
-        """The trees of one root as if it were the only one, and their place in the level.
-
-        Owners are counted from `owner_shift`.
-        """
-        first, last = (int(place) for place in self.root.searchsorted((root, root + 1)))
-        level = Level(
-            root=np.zeros(last - first, np.int32),
-            nodes=self.nodes[:, first:last],
-            ties=self.ties[:, first:last],
-            parent=self.parent[:, first:last],
-            owner=self.owner[first:last] - np.int32(owner_shift),
-        )
-        return level, slice(first, last)
-
-    def select(self, trees: Ints) -> "Level":
+    def take(self, columns: Ints) -> "Trees":
         """Some of the trees, in the order given."""
-        return Level(
-            root=self.root[trees],
-            nodes=self.nodes[:, trees],
-            ties=self.ties[:, trees],
-            parent=self.parent[:, trees],
-            owner=self.owner[trees],
+        return Trees(
+            nodes=self.nodes[:, columns],
+            ties=self.ties[:, columns],
+            parent=self.parent[:, columns],
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level(Trees):
+    """All subtrees of one size, in the order in which they grow.
+
+    `root` is the number of the root among the local graph's roots. `owner` is the place, in the
+    level below, of the tree that this one grew from.
+    """
+
+    root: Indices
+    owner: Indices
 
 
 def roots_alone(local: LocalGraph) -> Level:

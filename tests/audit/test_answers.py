@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recourse_audit.audit import answers
-from recourse_audit.audit.answers import whole_answers
+from recourse_audit.audit import large_graphs as answers
+from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.model.edits import receptive_field
 from recourse_audit.model.queries import Query

@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from recourse_audit.audit.answers import whole_answers
+from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.audit.report import EgoNetworks, Reporter, explain
 from recourse_audit.graph.graph import Graph

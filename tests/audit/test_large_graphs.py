@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit import large_graphs as module
-from recourse_audit.audit.answers import whole_answers
 from recourse_audit.audit.large_graphs import (
     BlockFields,
     BlockLimits,
@@ -16,6 +15,7 @@ from recourse_audit.audit.large_graphs import (
     LargeGraph,
     Ring,
     looks,
+    whole_answers,
 )
 from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.errors import LimitError

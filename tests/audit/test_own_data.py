@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit import own_data
-from recourse_audit.audit.answers import whole_answers
+from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import LoadedAudit, load_audit, open_audit
 from recourse_audit.audit.own_data import OwnDataReports, alone_decisions
 from recourse_audit.audit.report import explain

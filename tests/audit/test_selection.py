@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recourse_audit.audit.answers import whole_answers
+from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import LoadedAudit, Selection, load_audit, select_subjects
 from recourse_audit.audit.population import group_values
 from recourse_audit.errors import InputError

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from recourse_audit.audit.answers import whole_answers
+from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.stability import (
     Standing,

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from recourse_audit.audit.answers import whole_answers
+from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.audit.own_data import alone_decisions
 from recourse_audit.audit.population import communities_of, members_of, people_of, ties_of

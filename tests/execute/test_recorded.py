@@ -61,7 +61,7 @@ def test_too_much_disagreement_stops_a_run_before_anything_is_written(folder: Pa
 
 def test_whoever_was_refused_on_record_is_selected(folder: Path) -> None:
     """4 of 251 + 4 - 8: those whom a clerk overruled are in, those who got an exception are not."""
-    from recourse_audit.audit.answers import whole_answers
+    from recourse_audit.audit.large_graphs import whole_answers
     from recourse_audit.audit.load import Selection, load_audit, select_subjects
 
     audit = load_audit(folder / "audit.toml")

@@ -6,7 +6,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from recourse_audit.audit.answers import whole_answers
+from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.own_data import OwnDataReports
 from recourse_audit.audit.report import explain, repeated_answers

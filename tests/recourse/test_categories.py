@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.audit.answers import whole_answers
+from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import LoadedAudit
 from recourse_audit.audit.report import recourse_search, try_by_hand
 from recourse_audit.errors import InputError, SettingsError

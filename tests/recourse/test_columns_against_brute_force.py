@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recourse_audit.audit.answers import whole_answers
+from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import LoadedAudit
 from recourse_audit.audit.report import recourse_search
 from recourse_audit.records.recourse import Option, Recourse, SetAction

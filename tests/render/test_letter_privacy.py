@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from recourse_audit.audit.answers import whole_answers
+from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import Selection, load_audit, select_subjects
 from recourse_audit.audit.report import reports_on
 from recourse_audit.records.codec import plain_data

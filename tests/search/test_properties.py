@@ -15,8 +15,15 @@ from recourse_audit.search.baselines import baselines
 from recourse_audit.search.moexp import blocks, subtree_bounds
 from recourse_audit.search.pareto import Staircase, pair_table
 from recourse_audit.search.ranking import Layers, Ranking, winners
-from recourse_audit.search.sampling import Trees, canonical, subtrees_of
-from recourse_audit.search.subtrees import KeyIndex, Level, count_subtrees, local_graph, subtrees
+from recourse_audit.search.sampling import canonical, subtrees_of
+from recourse_audit.search.subtrees import (
+    KeyIndex,
+    Level,
+    Trees,
+    count_subtrees,
+    local_graph,
+    subtrees,
+)
 from tests.search.engine import Table, all_pairs, named_trees
 from tests.search.reference import (
     Reference,

@@ -18,8 +18,8 @@ from recourse_audit.search.evaluation import Evaluator
 from recourse_audit.search.pareto import PairTable, Whole
 from recourse_audit.search.ranking import Layer, Ranking, winners
 from recourse_audit.search.results import Scope
-from recourse_audit.search.sampling import Closure, SubtreeSampler, Trees, automorphisms, shapes
-from recourse_audit.search.subtrees import LocalGraph, count_subtrees, local_graph, subtrees
+from recourse_audit.search.sampling import Closure, SubtreeSampler, automorphisms, shapes
+from recourse_audit.search.subtrees import LocalGraph, Trees, count_subtrees, local_graph, subtrees
 from tests.onnx_models import sum_network
 from tests.search.engine import (
     Recorder,
