@@ -36,10 +36,6 @@ from recourse_audit.search.influential_ties import on_whole_graph
 from recourse_audit.search.moexp import Block, Search
 from recourse_audit.search.results import Naming, Outcome, round_figure
 
-DISAGREES = (
-    "The decision on record is {recorded}, but the model decides {decided}. Until it is known why, "
-    "no change can be promised to alter the decision."
-)
 # How many people near a subject can be drawn.
 MOST_SHOWN = 60
 NOT_A_NUMBER = "the model's answer for this node on the whole graph is not a number"
@@ -283,13 +279,11 @@ class Reporter:
         recorded, decided = self._decision_on_record(subject), self._decision(subject).decision
         if not recorded or not decided or recorded == decided:
             return None
-        reason = DISAGREES.format(recorded=recorded, decided=decided)
         most = self._audit.policy.settings.max_changes
         return Recourse(
             status="model_disagrees",
-            certificate=Certificate(max_changes=most, reason=reason),
+            certificate=Certificate(max_changes=most),
             margin=self._line(subject).margin,
-            reason=reason,
         )
 
     def _line(self, subject: int) -> DecisionLine:

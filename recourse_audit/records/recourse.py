@@ -10,7 +10,31 @@ from recourse_audit.records.search import Tie
 
 Outcome = Literal["serves", "does_not_serve", "does_not_apply", "not_settled"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-NUMBERS = {1: "one", 2: "two"}
+CertificateReason = Literal["already_favourable", "nothing_permitted", "no_room"]
+ForbiddenCode = Literal[
+    "kind_denied",
+    "node_denied",
+    "no_rule_for_ties",
+    "only_together",
+    "out_of_reach",
+    "tie_exists",
+    "no_candidate",
+    "not_near",
+    "protected",
+    "no_rule",
+    "no_change",
+    "no_move",
+    "not_a_value",
+    "wrong_direction",
+    "out_of_range",
+    "not_a_step",
+    "implied_move",
+    "implied_range",
+    "too_many_changes",
+    "condition",
+    "formula",
+    "linked",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -28,18 +52,6 @@ class CommonAction(Record):
     by: float | None = None
     to: str | None = None
     unit: str = ""
-
-    def __str__(self) -> str:
-        """The action in words: raise savings by 5,000 euros; drop one payment tie."""
-        if self.ties == "all":
-            return f"{self.do} all {self.what} ties together"
-        if self.ties is not None:
-            ties = "tie" if self.ties == 1 else "ties"
-            return f"{self.do} {NUMBERS.get(self.ties, self.ties)} {self.what} {ties}"
-        if self.by is None:
-            return f"change {self.what} to {self.to}"
-        unit = f" {self.unit}" if self.unit else ""
-        return f"{'raise' if self.by > 0 else 'lower'} {self.what} by {abs(self.by):,.12g}{unit}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -248,19 +260,30 @@ class Permitted(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LeftOutLevels(Record):
+    """How many levels of an attribute were left out, because they move another one too far."""
+
+    attribute: str
+    moves: str
+    levels: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LeftOut(Record):
     """How many combinations were left out because of what else would be so after them.
 
     `implications`: a change would take an attribute that moves along out of its range, or against
     its own rule. `conditions`: the result would break a condition of the policy. `formulas`: a
     derived column would have no finite value. Each combination counts once: by implications first,
-    then by formulas. None where there are too many to be counted. `why` says which, and how many.
+    then by formulas. None where there are too many to be counted. `levels` says which implications
+    these are, and `by_condition` how many combinations break which condition.
     """
 
     implications: int = 0
     conditions: int | None = 0
     formulas: int | None = 0
-    why: tuple[str, ...] = ()
+    levels: tuple[LeftOutLevels, ...] = ()
+    by_condition: dict[str, int] = field(default_factory=dict)
 
     @property
     def total(self) -> int | None:
@@ -279,7 +302,9 @@ class Certificate(Record):
     put to the model. What contains a combination that works is covered without being tried; where
     none works, `tried` and `left_out` add up to `possible`.
     `exhaustive`: all were tried, covered or left out; `complete_up_to` is the largest size of which
-    that is so. `permitted` counts the changes, `denied` the ties left out as never suggested.
+    that is so. `permitted` counts the changes, `denied` the ties left out as never suggested,
+    `unasked` the combinations for which an export of fixed size has no room. `reason` says why less
+    than all was tried.
     """
 
     max_changes: int
@@ -290,7 +315,8 @@ class Certificate(Record):
     permitted: Permitted = field(default_factory=Permitted)
     left_out: LeftOut = field(default_factory=LeftOut)
     denied: int = 0
-    reason: str = ""
+    unasked: int = 0
+    reason: CertificateReason | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -311,18 +337,6 @@ class Compared(Record):
     answers: int = 0
     largest: float = 0.0
 
-    def __str__(self) -> str:
-        """The result in words."""
-        if not self.answers:
-            return "no answer about changes was compared with the whole graph's"
-        answers = "1 answer" if self.answers == 1 else f"{self.answers:,} answers"
-        if not self.largest:
-            return f"{answers} about changes compared with the whole graph's, all equal"
-        return (
-            f"{answers} about changes compared with the whole graph's; the largest difference in a "
-            f"probability or score is {self.largest:.2g}"
-        )
-
     def with_more(self, more: "Compared") -> "Compared":
         """Both together."""
         return Compared(
@@ -338,7 +352,8 @@ class Recourse(Record):
     search for options put to the model, `evaluated_on` says on what, and is None where nothing
     was; `compared` are those that were asked again on the whole graph. `droppable` are all ties
     that could have been dropped, in the order of the graph. `common_actions` has every action of
-    the list that is the same for everybody; it is empty where none was asked about.
+    the list that is the same for everybody; it is empty where none was asked about. `error` is what
+    went wrong, if anything did.
     """
 
     status: RecourseStatus
@@ -348,7 +363,7 @@ class Recourse(Record):
     evaluations: int = 0
     evaluated_on: AskedOn | None = None
     compared: Compared = Compared()
-    reason: str = ""
+    error: str = ""
     droppable: tuple[DroppableTie, ...] = ()
     common_actions: tuple[CommonOutcome, ...] = ()
 
@@ -366,10 +381,27 @@ class OutsideRange(Record):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Forbidden(Record):
+    """Something that the policy would not let anybody suggest, and the names and figures in it.
+
+    `change` is the change as it is typed; empty if the reason is about all of them together.
+    """
+
+    code: ForbiddenCode
+    change: str = ""
+    details: dict[str, float | str] = field(default_factory=dict)
+
+
+def forbid(code: ForbiddenCode, **details: float | str) -> Forbidden:
+    """What the policy forbids, with the names and figures in it."""
+    return Forbidden(code=code, details=details)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class WhatIf(Record):
     """What the model decides on the whole graph after changes that somebody chose by hand.
 
-    `forbidden` has one sentence for each thing that the policy would not let anybody suggest.
+    `forbidden` has an entry for each thing that the policy would not let anybody suggest.
     `outside` has the numbers that nobody in the graph has, where the answer is an extrapolation.
     """
 
@@ -381,5 +413,5 @@ class WhatIf(Record):
     margin: float
     score_before: float | None = None
     score: float | None = None
-    forbidden: tuple[str, ...]
+    forbidden: tuple[Forbidden, ...]
     outside: tuple[OutsideRange, ...] = ()

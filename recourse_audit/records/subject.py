@@ -323,7 +323,7 @@ class SubjectReport(Record):
         """What went wrong, if anything did."""
         if self.error or self.recourse is None:
             return self.error
-        return self.recourse.reason if self.recourse.status == "error" else ""
+        return self.recourse.error
 
     @property
     def moves_nothing(self) -> bool:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.graph.graph import Floats, Graph, Ints
+from recourse_audit.records.recourse import Forbidden, forbid
 from recourse_audit.settings import AttributeRule
 
 DIGITS = 12
@@ -227,18 +228,20 @@ class Implied:
         assert not isinstance(before, str)
         return round_value(before + steps * self.by)
 
-    def reason_against(self, before: Value, after: Value) -> str:
-        """Why the attribute's own range or rule forbids what is implied; empty if it does not."""
+    def allows(self, before: Value, after: Value) -> bool:
+        """Whether the attribute's own range or rule allows what is implied."""
+        if isinstance(self.attribute, Category):
+            return before == after or self.allowed is None or before in self.allowed
+        assert not isinstance(after, str)
+        return self.attribute.holds(after)
+
+    def reason_against(self, before: Value, after: Value) -> Forbidden:
+        """Why the attribute's own range or rule does not allow what is implied."""
         name = self.attribute.name
         if isinstance(self.attribute, Category):
-            if before == after or self.allowed is None or before in self.allowed:
-                return ""
-            return f"would change {name!r} from {before!r} to {after!r}, which no move allows"
-        assert not isinstance(after, str)
-        if self.attribute.holds(after):
-            return ""
+            return forbid("implied_move", attribute=name, before=before, after=after)
         low, high = self.attribute.low, self.attribute.high
-        return f"would take {name!r} to {after:g}, outside {low:g} to {high:g}"
+        return forbid("implied_range", attribute=name, value=after, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,11 +272,11 @@ class Movement:
         left_out: Counter[str] = Counter()
         for count, own, price in self.own_levels(before[0]):
             after = self.at(before, count or 1, own)
-            against = next(self.reasons_in_implied(before, after), None)
+            against = self.implied_against(before, after)
             if against is None:
                 kept.append((count, price, after))
             else:
-                left_out[against[0]] += 1
+                left_out[self.implied[against].attribute.name] += 1
         steps = np.array([count for count, _, _ in kept], np.int64)
         numbers = self.table_numbers([after for _, _, after in kept])
         cost: Floats = np.array([price for _, price, _ in kept], np.float64)
@@ -307,28 +310,28 @@ class Movement:
                 if self.attribute.holds(value):
                     yield sign * number, value, 0.0
 
-    def reason_against(self, before: Value, after: Value) -> str:
+    def reason_against(self, before: Value, after: Value) -> Forbidden:
         """Why a value is none of the levels that the attribute's own rule allows."""
         rule = self.rule
         if isinstance(self.attribute, Category) or isinstance(before, str):
             if rule.moves:
-                return f"no move leads there from {before!r}"
-            return "is not among the values that may be suggested"
+                return forbid("no_move", before=before)
+            return forbid("not_a_value")
         assert not isinstance(after, str)
         if rule.direction == ("down" if after > before else "up"):
-            return f"{rule.name!r} may only go {rule.direction} (from {before:g})"
+            return forbid(
+                "wrong_direction", attribute=rule.name, direction=rule.direction, before=before
+            )
         if not self.attribute.holds(after):
-            return f"is outside {self.attribute.low:g} to {self.attribute.high:g}"
-        return f"is not a whole number of steps of {self.step:g} from {before:g}"
+            return forbid("out_of_range", low=self.attribute.low, high=self.attribute.high)
+        return forbid("not_a_step", step=self.step, before=before)
 
-    def reasons_in_implied(
-        self, before: Sequence[Value], after: Sequence[Value]
-    ) -> Iterator[tuple[str, str]]:
-        """What implied attributes have against a level: their names, and why."""
-        for implied, old, new in zip(self.implied, before[1:], after[1:], strict=True):
-            reason = implied.reason_against(old, new)
-            if reason:
-                yield implied.attribute.name, reason
+    def implied_against(self, before: Sequence[Value], after: Sequence[Value]) -> int | None:
+        """The place of the first implied attribute that does not allow a level; None if all do."""
+        for place, implied in enumerate(self.implied):
+            if not implied.allows(before[place + 1], after[place + 1]):
+                return place
+        return None
 
     def missing(self, before: Sequence[Value]) -> str:
         """The first of the moved attributes that has no value; empty if all have one."""

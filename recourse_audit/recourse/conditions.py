@@ -7,6 +7,7 @@ A combination after which a derived column has no finite value is left out in th
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import comb
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from recourse_audit.graph.computed import Column, evaluate
 from recourse_audit.graph.graph import Ints
 from recourse_audit.model.decisions import Mask
-from recourse_audit.records.recourse import LeftOut
+from recourse_audit.records.recourse import Forbidden, LeftOut, LeftOutLevels, forbid
 from recourse_audit.recourse.action_edits import column_from
 from recourse_audit.recourse.actions import (
     NONE,
@@ -67,13 +68,14 @@ class SubjectConditions:
         """Which combinations break no condition, and leave every derived column a value."""
         return np.asarray(self._verdicts(combinations) == KEPT)
 
-    def broken_by_all(self) -> Iterator[str]:
-        """What would be wrong after all actions together, in words; nothing if all is well."""
+    def broken_by_all(self) -> Iterator[Forbidden]:
+        """What would be wrong after all actions together; nothing if all is well."""
         [verdict] = self._verdicts(np.arange(len(self._table))[None]).tolist()
         if verdict >= 0:
-            yield f"the condition {self._conditions.texts[verdict]!r} would not hold"
+            text = self._conditions.texts[verdict]
+            yield forbid("condition", condition=text)
         elif verdict == BROKEN_FORMULA:
-            yield "a column that a formula gives would have no finite value"
+            yield forbid("formula")
 
     def left_out(self, max_changes: int) -> LeftOut:
         """How many combinations of at most so many changes are left out, and why."""
@@ -95,7 +97,7 @@ class SubjectConditions:
         return LeftOut(
             conditions=sum(broken[number] for number in range(len(texts))),
             formulas=broken[BROKEN_FORMULA],
-            why=tuple(f"{text}: {broken[n]:,}" for n, text in enumerate(texts) if broken[n]),
+            by_condition={text: broken[n] for n, text in enumerate(texts) if broken[n]},
         )
 
     def _verdicts(self, combinations: Ints) -> Ints:
@@ -130,15 +132,12 @@ class SubjectConditions:
 def with_implications(table: ActionTable, left_out: LeftOut, max_changes: int) -> LeftOut:
     """The same, with what implied attributes forbid counted as well."""
     permitted = sum(counts(table.group, max_changes)[1:])
-    why = [
-        f"{movement.rule.name} would move {name} out of its range or against its rule: {number:,} "
-        f"{'level' if number == 1 else 'levels'}"
-        for movement, levels in table.unreachable
-        for name, number in sorted(levels.left_out.items())
-    ]
-    return LeftOut(
+    return replace(
+        left_out,
         implications=count_possible(table, max_changes) - permitted,
-        conditions=left_out.conditions,
-        formulas=left_out.formulas,
-        why=(*why, *left_out.why),
+        levels=tuple(
+            LeftOutLevels(attribute=movement.rule.name, moves=name, levels=number)
+            for movement, levels in table.unreachable
+            for name, number in sorted(levels.left_out.items())
+        ),
     )

@@ -18,6 +18,7 @@ from recourse_audit.model.decisions import Mask
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
 from recourse_audit.records.recourse import (
     Certificate,
+    CertificateReason,
     CommonOutcome,
     LeftOut,
     Option,
@@ -39,16 +40,9 @@ from recourse_audit.recourse.trials import Combination, Success, Trials
 from recourse_audit.recourse.verification import Verifier
 from recourse_audit.recourse.what_if import Change, try_changes
 from recourse_audit.search.results import Naming, round_figure
-from recourse_audit.settings.recourse import BUDGET, BUDGET_ONE_BY_ONE
+from recourse_audit.settings.policy import BUDGET, BUDGET_ONE_BY_ONE
 
 CONFIRMED_ARCS = 200_000
-NOTHING_PERMITTED = "The policy permits this person no change."
-NO_ROOM = (
-    "{} could not be asked: the model was exported for a fixed number of nodes and ties and has no "
-    "room for the graph with these changes. Export it with dynamic axes to try them."
-)
-NOTHING_BUT_LEFT_OUT = "Every change that a rule allows would move something else too far."
-ALREADY = "The decision is already favourable, so nothing was tried."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +109,7 @@ class RecourseSearch:
         now = self._edited.everybody[[subject]]
         margin = round_figure(float(decisions.margin(now, subject)[0]))
         if decisions.favourable(now, subject)[0]:
-            certificate = Certificate(max_changes=settings.max_changes, reason=ALREADY)
+            certificate = Certificate(max_changes=settings.max_changes, reason="already_favourable")
             return FoundOptions(
                 recourse=Recourse(
                     status="already_favourable", certificate=certificate, margin=margin
@@ -129,7 +123,6 @@ class RecourseSearch:
                     status="certified_infeasible",
                     certificate=certificate,
                     margin=margin,
-                    reason=certificate.reason,
                     common_actions=self._common.none_serves(table, None),
                 )
             )
@@ -283,17 +276,9 @@ class RecourseSearch:
             settings.max_changes,
         )
         complete = settings.max_changes if trials is None else trials.complete_up_to
-        reason = ""
-        if trials is None:
-            reason = NOTHING_PERMITTED
-            if left_out.implications:
-                reason += f" {NOTHING_BUT_LEFT_OUT}"
-            if table.denied:
-                number = "1 tie is" if table.denied == 1 else f"{table.denied} ties are"
-                reason += f" {number} of kinds that are never suggested."
-        elif trials.unasked:
-            several = "1 combination" if trials.unasked == 1 else f"{trials.unasked:,} combinations"
-            reason = NO_ROOM.format(several)
+        reason: CertificateReason | None = "nothing_permitted" if trials is None else None
+        if trials is not None and trials.unasked:
+            reason = "no_room"
         return Certificate(
             max_changes=settings.max_changes,
             tried=0 if trials is None else trials.tried,
@@ -303,6 +288,7 @@ class RecourseSearch:
             permitted=table.permitted_counts,
             left_out=left_out,
             denied=table.denied,
+            unasked=0 if trials is None else trials.unasked,
             reason=reason,
         )
 
@@ -320,8 +306,7 @@ class _Attempt:
 
 def failure(reason: str, max_changes: int) -> Recourse:
     """The recourse of a subject for whom none could be worked out, and why."""
-    certificate = Certificate(max_changes=max_changes, reason=reason)
-    return Recourse(status="error", certificate=certificate, reason=reason)
+    return Recourse(status="error", certificate=Certificate(max_changes=max_changes), error=reason)
 
 
 def _status(options: Sequence[Option], certificate: Certificate) -> RecourseStatus:

@@ -22,7 +22,7 @@ from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.edited_graph import SubjectAnswers
 from recourse_audit.model.preprocessing import Encoder
-from recourse_audit.records.recourse import OutsideRange, WhatIf
+from recourse_audit.records.recourse import Forbidden, OutsideRange, WhatIf, forbid
 from recourse_audit.recourse.actions import (
     ADD,
     SET,
@@ -58,7 +58,7 @@ from recourse_audit.recourse.verification import Verifier
 from recourse_audit.search.results import Naming, round_figure
 from recourse_audit.settings import AttributeRule
 
-WHOSE = {OUTGOING: "own", INCOMING: "incoming", OTHERS: "other people's"}
+WHOSE = {OUTGOING: "own", INCOMING: "incoming", OTHERS: "others"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -369,8 +369,8 @@ def _without_rule(policy: Policy, change: ValueChange) -> Movement:
     )
 
 
-def reasons_against(policy: Policy, typed: ActionTable, depth: int | None) -> Iterator[str]:
-    """Why the policy would not suggest the changes of a table to its subject, in words.
+def reasons_against(policy: Policy, typed: ActionTable, depth: int | None) -> Iterator[Forbidden]:
+    """Why the policy would not suggest the changes of a table to its subject.
 
     `typed` are changes that somebody chose by hand. Each is looked up in the table of what is
     permitted; then all of them are judged together.
@@ -382,23 +382,23 @@ def reasons_against(policy: Policy, typed: ActionTable, depth: int | None) -> It
             if typed.do[action] == SET
             else _reason_against_tie(policy, typed, action, permitted, depth)
         )
-        if reason:
-            yield f"{action_text(record)}: {reason}"
+        if reason is not None:
+            yield replace(reason, change=action_text(record))
     most = policy.settings.max_changes
     if len(typed) > most:
-        yield f"these are {len(typed)} changes; at most {most} are suggested together"
+        yield forbid("too_many_changes", count=len(typed), most=most)
     if policy.conditions and typed.moves:
         yield from SubjectConditions(policy.conditions, typed).broken_by_all()
     known = [policy.movement(movement.rule.name) for movement, _ in typed.moves]
     families = [movement.family for movement in known if movement is not None]
     if len(set(families)) < len(families):
-        yield "attributes that move along with each other are not suggested together"
+        yield forbid("linked")
 
 
 def _reason_against_tie(
     policy: Policy, typed: ActionTable, action: int, permitted: ActionTable, depth: int | None
-) -> str:
-    """Why a tie is not in the table of what is permitted; empty if it is."""
+) -> Forbidden | None:
+    """Why a change of ties is not in the table of what is permitted; None if it is."""
     graph, subject = policy.graph, typed.subject
     adds, kind = bool(typed.do[action] == ADD), int(typed.kind[action])
     first, together = typed.tie_starts[action], bool(typed.together[action])
@@ -406,50 +406,57 @@ def _reason_against_tie(
     alike = (permitted.do == typed.do[action]) & (permitted.kind == kind)
     ties, _ = spans(permitted.tie_starts, np.flatnonzero(alike & (permitted.together == together)))
     if ((permitted.source[ties] == source) & (permitted.target[ties] == target)).any():
-        return ""
+        return None
     name = graph.ties.kinds[kind]
     if policy.denied[kind]:
-        return f"ties of the kind {name!r} are never suggested"
+        return forbid("kind_denied", kind=name)
     for end in typed.people(np.array([action])).tolist():
         if end != subject and policy.denied_nodes[end]:
-            return f"ties to nodes like {graph.ids[end]} are never suggested"
+            return forbid("node_denied", node=str(graph.ids[end]))
     relation = int(relations(graph, subject, source, target))
     if not (policy.add if adds else policy.drop)[kind, relation]:
         rule = policy.rule_for(name, relation)
-        why = f" ({rule.reason})" if rule is not None and rule.reason else ""
-        doing = "adding" if adds else "dropping"
-        return f"no rule allows {doing} {WHOSE[relation]} ties of the kind {name!r}{why}"
-    if not adds and policy.together[kind, relation] >= 0:
-        return f"a person's ties of the kind {name!r} end only together, as one change"
+        return forbid(
+            "no_rule_for_ties",
+            do="add" if adds else "drop",
+            whose=WHOSE[relation],
+            kind=name,
+            reason="" if rule is None else rule.reason,
+        )
     if not adds:
-        return f"is farther away than the {depth} hops that the model looks"
+        if policy.together[kind, relation] >= 0:
+            return forbid("only_together", kind=name)
+        return forbid("out_of_reach", hops=depth or 0)
     other = target if source == subject else source
     if other in tied_by(graph, subject, kind, relation):
-        return "this tie already exists"
+        return forbid("tie_exists")
     if policy.candidates is not None:
-        return "is not among the candidates"
-    return f"{graph.ids[other]} is not two ties away"
+        return forbid("no_candidate")
+    return forbid("not_near", node=str(graph.ids[other]))
 
 
-def _reason_against_value(policy: Policy, typed: ActionTable, action: int) -> str:
-    """Why an attribute may not be set to a value; empty if that is one of its levels."""
+def _reason_against_value(policy: Policy, typed: ActionTable, action: int) -> Forbidden | None:
+    """Why an attribute may not be set to a value; None if that is one of its levels."""
     movement, levels = typed.moves[typed.move[action]]
     name, before, after = movement.rule.name, levels.before[0], levels.after[0][0]
     for protected in policy.protected:
         relation = named_like(name, protected)
         if relation == SAME or (relation and name not in policy.settings.not_protected):
-            return "protected attributes never change"
+            return forbid("protected")
     known = policy.movement(name)
     if known is None:
-        return f"no rule allows {name!r} to change"
+        return forbid("no_rule", attribute=name)
     if after == before:
-        return "is the value it has already"
+        return forbid("no_change")
     own = next((own for own in known.own_levels(before) if _equal(own[1], after)), None)
     if own is None:
         return known.reason_against(before, after)
     now = tuple(attribute.of(policy.graph, typed.subject) for attribute in known.attributes)
     level = known.at(now, own[0] or 1, own[1])
-    return next((reason for _, reason in known.reasons_in_implied(now, level)), "")
+    place = known.implied_against(now, level)
+    if place is None:
+        return None
+    return known.implied[place].reason_against(now[place + 1], level[place + 1])
 
 
 def _equal(value: Value, other: Value) -> bool:

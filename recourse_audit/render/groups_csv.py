@@ -18,6 +18,7 @@ from recourse_audit.records.group_figures import (
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.texts import Cell, csv_lines
 from recourse_audit.render.terminal.group_words import any_of
+from recourse_audit.render.text import common_action_words
 
 COLUMNS = (
     "table",
@@ -188,7 +189,7 @@ def _error_rates(
 def _action_rows(report: GroupReport, kinds: Kinds) -> Iterator[dict[str, Cell]]:
     """Whom each action serves, and each set; gaps are in the share that is not served."""
     found = report.common_actions
-    rows = [(f"served: {one.action}", one.served) for one in found.actions]
+    rows = [(f"served: {common_action_words(one.action)}", one.served) for one in found.actions]
     sets = {one.actions: one.served for one in found.sets if len(one.actions) > 1}
     rows += [(f"served: {any_of(found, actions)}", one) for actions, one in sets.items()]
     for measure, served in rows:

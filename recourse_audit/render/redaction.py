@@ -70,10 +70,10 @@ SHOWN: Table = {
     OwnData: "alone reason columns columns_reason",
     OwnColumn: "name value unit reference percentile answer reason",
     AnswerAlone: "decision favourable probabilities value",
-    Recourse: "status certificate margin options evaluations evaluated_on compared reason "
+    Recourse: "status certificate margin options evaluations evaluated_on compared error "
     "droppable common_actions",
     Certificate: "max_changes tried possible exhaustive complete_up_to permitted left_out denied "
-    "reason",
+    "unasked reason",
     Permitted: "drop add set",
     LeftOut: "implications conditions formulas",
     Option: "actions cost decision probabilities margin score verified verified_on minimal source "
@@ -184,8 +184,8 @@ class _Redaction:
         """A record without texts that may quote anybody, and without protected columns."""
         if isinstance(record, SubjectReport) and record.error:
             return replace(record, error=LEFT_TO_THE_AUDITOR)
-        if isinstance(record, Recourse) and record.status == "error":
-            return replace(record, reason=LEFT_TO_THE_AUDITOR)
+        if isinstance(record, Recourse) and record.error:
+            return replace(record, error=LEFT_TO_THE_AUDITOR)
         if isinstance(record, OwnData):
             columns = [column for column in record.columns if column.name not in self._protected]
             return replace(record, columns=tuple(columns))

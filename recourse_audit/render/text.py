@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING
 
+from recourse_audit.records.recourse import CommonAction
 from recourse_audit.records.search import Counterfactual, SearchExtent
 from recourse_audit.records.subject import SubjectReport
 
@@ -21,6 +22,23 @@ PROBE_MEANINGS = {
     "ties_matter": "answers move when ties do",
     "packing": "a graph's answer does not depend on what is asked beside it",
 }
+
+
+NUMBERS = {1: "one", 2: "two"}
+
+
+def common_action_words(action: CommonAction) -> str:
+    """A common action in English: raise savings by 5,000 euros; drop one payment tie."""
+    if action.ties == "all":
+        return f"{action.do} all {action.what} ties together"
+    if action.ties is not None:
+        ties = "tie" if action.ties == 1 else "ties"
+        return f"{action.do} {NUMBERS.get(action.ties, action.ties)} {action.what} {ties}"
+    if action.by is None:
+        return f"change {action.what} to {action.to}"
+    unit = f" {action.unit}" if action.unit else ""
+    way = "raise" if action.by > 0 else "lower"
+    return f"{way} {action.what} by {abs(action.by):,.12g}{unit}"
 
 
 def sender_degree_words(probes: "ProbeReport") -> str:

@@ -16,6 +16,14 @@ from recourse_audit.settings.inputs import (
     Role,
 )
 from recourse_audit.settings.letters import LetterSettings
+from recourse_audit.settings.policy import (
+    AttributeRule,
+    CategoryMove,
+    ConditionSettings,
+    Implication,
+    RecourseSettings,
+    TieRule,
+)
 from recourse_audit.settings.reading import (
     Settings,
     fingerprint_text,
@@ -25,14 +33,6 @@ from recourse_audit.settings.reading import (
     parse_settings,
     settings_schema,
     settings_text,
-)
-from recourse_audit.settings.recourse import (
-    AttributeRule,
-    CategoryMove,
-    ConditionSettings,
-    Implication,
-    RecourseSettings,
-    TieRule,
 )
 from recourse_audit.settings.search import (
     FIRST_DRAWS,

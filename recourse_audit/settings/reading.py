@@ -25,7 +25,7 @@ from recourse_audit.settings.decision import DecisionSettings, check_rule
 from recourse_audit.settings.groups import GroupSettings
 from recourse_audit.settings.inputs import ONE_SOURCE, GraphSettings, ModelSettings
 from recourse_audit.settings.letters import LetterSettings
-from recourse_audit.settings.recourse import RecourseSettings
+from recourse_audit.settings.policy import RecourseSettings
 from recourse_audit.settings.search import CaveatSettings, SearchSettings
 from recourse_audit.settings.section import Section, check_numbers, read_toml
 from recourse_audit.settings.words import AuditSettings, WordSettings, check_words

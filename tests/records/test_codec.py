@@ -75,7 +75,15 @@ def places(data: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int,
     return []
 
 
-FREE = {"probabilities", "baselines", "dominates_baselines", "set", "notes"}
+FREE = {
+    "probabilities",
+    "baselines",
+    "dominates_baselines",
+    "set",
+    "notes",
+    "by_condition",
+    "details",
+}
 
 
 def test_a_key_more_or_less_anywhere_is_refused(report: SubjectReport) -> None:

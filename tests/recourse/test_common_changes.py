@@ -13,6 +13,7 @@ from recourse_audit.records.recourse import CommonAction, CommonOutcome, Recours
 from recourse_audit.recourse import common_changes as module
 from recourse_audit.recourse.actions import action_table
 from recourse_audit.recourse.common_changes import SOURCE, list_changes
+from recourse_audit.render.text import common_action_words
 from tests.recourse.brute_force import BruteForce
 from tests.recourse.random_worlds import random_case
 from tests.recourse.raw_worlds import Truth, raw_world
@@ -38,7 +39,7 @@ def check(found: Recourse, ways: Sequence[Ways]) -> list[str]:
     """Compare what was found for somebody refused, and return the outcomes."""
     for one, several in zip(found.common_actions, ways, strict=True):
         truth = expected(one.action, several)
-        assert one.outcome == truth.outcome, str(one.action)
+        assert one.outcome == truth.outcome, one.action
         assert one.cost == (None if truth.cost is None else pytest.approx(truth.cost, abs=1e-6))
     outcomes: list[str] = [one.outcome for one in found.common_actions]
     assert found.status == "verified" or "serves" not in outcomes
@@ -165,7 +166,9 @@ def by_hand(world: World, subject: int, action: CommonAction) -> Ways:
 
 
 def named(most: int = 100, **recourse: Any) -> list[str]:
-    return [str(one.action) for one in list_changes(policy_of(star(), **recourse), most)]
+    return [
+        common_action_words(one.action) for one in list_changes(policy_of(star(), **recourse), most)
+    ]
 
 
 RULES_OF_STAR: dict[str, Any] = {

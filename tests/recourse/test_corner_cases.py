@@ -183,7 +183,7 @@ def test_answers_that_are_no_numbers_are_an_error_of_one_person(tmp_path: Path) 
         if not report.error:
             assert report.recourse is not None
         if report.recourse is not None and report.recourse.status == "error":
-            assert report.recourse.reason
+            assert report.recourse.error
             assert report.recourse.options == ()
 
 

@@ -10,7 +10,7 @@ from recourse_audit.graph.arrays import from_arrays
 from recourse_audit.graph.graph import Graph
 from recourse_audit.records.recourse import SetAction, TieAction
 from recourse_audit.recourse.what_if import TieChange, ValueChange, read_changes, try_changes
-from recourse_audit.render.terminal.what_if import what_if_lines
+from recourse_audit.render.terminal.what_if import forbidden_words, what_if_lines
 from recourse_audit.search.results import Naming
 from tests.onnx_models import sum_network
 from tests.recourse.reference import asked, changed
@@ -205,7 +205,7 @@ def forbidden(graph: Graph, model_path: Path, subject: str, *texts: str) -> list
     naming = Naming(graph=graph, rule=context.decisions.rule, kind="logits")
     changes = read_changes(texts, graph)
     found = try_changes(context.about(graph.find(subject), "whole"), policy, naming, changes)
-    return list(found.forbidden)
+    return [forbidden_words(reason) for reason in found.forbidden]
 
 
 def test_what_the_policy_would_not_suggest_is_said(tmp_path: Path) -> None:

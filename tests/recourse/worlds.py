@@ -21,6 +21,7 @@ from recourse_audit.recourse.what_if import (
     reasons_against,
     typed_actions,
 )
+from recourse_audit.render.terminal.what_if import forbidden_words
 from recourse_audit.settings import Settings, parse_settings
 from tests.decisions import decisions_over
 
@@ -94,7 +95,7 @@ def reasons(policy: Policy, subject: int, *typed: str) -> list[str]:
     """Why the policy would not suggest what somebody types, for a model of two layers."""
     changes = read_changes(typed, policy.graph, policy.encoder)
     table = typed_actions(policy, subject, changes, 2)
-    return list(reasons_against(policy, table, 2))
+    return [forbidden_words(reason) for reason in reasons_against(policy, table, 2)]
 
 
 def sound(

@@ -113,12 +113,12 @@ def test_a_kind_of_change_is_a_category_with_its_value() -> None:
     [
         (LeftOut(), 10, "all 10 combinations of up to 2 permitted changes were tried."),
         (
-            LeftOut(implications=1, conditions=3, why=("income <= 3: 3",)),
+            LeftOut(implications=1, conditions=3, by_condition={"income <= 3": 3}),
             6,
             "combinations of up to 2 permitted changes 6 were tried, the other 4 are ruled out",
         ),
         (LeftOut(implications=1), 9, "1 combination was left out because something that moves"),
-        (LeftOut(conditions=4, why=("x <= 3: 4",)), 6, "By condition: x <= 3: 4"),
+        (LeftOut(conditions=4, by_condition={"x <= 3": 4}), 6, "x <= 3 would not hold after 4 c"),
         (LeftOut(conditions=None, formulas=None), 6, "conditions; there are too many to count."),
         (LeftOut(formulas=2), 8, "left out because a derived column would have no value."),
     ],

@@ -12,7 +12,7 @@ from recourse_audit.records.model import (
     ModelOutput,
     ModelReport,
 )
-from recourse_audit.records.recourse import TieAction, WhatIf
+from recourse_audit.records.recourse import TieAction, WhatIf, forbid
 from recourse_audit.records.search import Ranks
 from recourse_audit.records.subject import STABILITY_FORMAT, StabilityReport
 from recourse_audit.render.notebook import html_of
@@ -31,7 +31,7 @@ def what_if(name: str) -> WhatIf:
         probabilities={"denied": 0.4, "approved": 0.6},
         margin_before=-0.8,
         margin=0.2,
-        forbidden=("the tie is family",),
+        forbidden=(forbid("kind_denied", kind="family"),),
     )
 
 

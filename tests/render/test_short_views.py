@@ -29,6 +29,7 @@ from recourse_audit.records.recourse import (
     SetAction,
     SideEffects,
     WhatIf,
+    forbid,
 )
 from recourse_audit.records.search import Carriers, CarryingSet
 from recourse_audit.records.subject import AnswerAlone, DecisionLine, SubjectReport
@@ -39,6 +40,7 @@ from recourse_audit.render.terminal.groups_brief import show_groups_briefly
 from recourse_audit.render.terminal.lines import cut, cut_left
 from recourse_audit.render.terminal.model_brief import show_model_briefly
 from recourse_audit.render.terminal.subject import show_subject
+from recourse_audit.render.terminal.what_if import forbidden_words
 from recourse_audit.settings import LetterSettings
 from tests.render.group_reports import (
     column_report,
@@ -70,9 +72,8 @@ NAMES: dict[str, Callable[[int], str]] = {
     "wide": lambda place: f"{60 * chr(0x6F22)}{place}",
     "hostile": lambda place: f"{place}\n\x1b[2J\u202e[bold]",
 }
-REASONS_OF_FAMILY = "this is family, and nobody is advised to leave it"
+FAMILY = forbid("kind_denied", kind="family")
 REASONS: dict[RecourseStatus, str] = {
-    "model_disagrees": "The record says approved, and the model denied. " * 4,
     "error": "the model's answer is not a number. " * 12,
 }
 
@@ -126,7 +127,7 @@ def with_status(status: RecourseStatus, **how: Any) -> SubjectReport:
     report = own_ties(made_report(**how), 20)
     assert report.recourse is not None
     kept = report.recourse.options if status == "verified" else ()
-    return with_recourse(report, status=status, options=kept, reason=REASONS.get(status, ""))
+    return with_recourse(report, status=status, options=kept, error=REASONS.get(status, ""))
 
 
 @pytest.mark.parametrize("names", NAMES)
@@ -156,7 +157,7 @@ def test_of_everything_at_once_no_sentence_is_cut() -> None:
         probabilities=probabilities(0.2),
         margin_before=-0.8,
         margin=0.6,
-        forbidden=(REASONS_OF_FAMILY,) * 4,
+        forbidden=(FAMILY,) * 4,
     )
     worse = SideEffects(measured=True, to_unfavourable=("P1", "P2"))
     options = tuple(option([save], 1.0, side_effects=worse) for _ in range(9))
@@ -168,7 +169,7 @@ def test_of_everything_at_once_no_sentence_is_cut() -> None:
     warnings = ["The same question gets different answers: " + 20 * "a warning " for _ in range(5)]
     text = fits(printed(show_subject, report, warnings))
     caution = "A change that moves the answer need not be its cause."
-    for words in (*warnings, "What if", "more: --full", caution, REASONS_OF_FAMILY):
+    for words in (*warnings, "What if", "more: --full", caution, forbidden_words(FAMILY)):
         assert " ".join(words.split()) in " ".join(text.split())
     assert text.count("Worse for P1 and P2.") == 8
 

@@ -23,6 +23,7 @@ from recourse_audit.records.recourse import (
     SideEffects,
     TieAction,
     WhatIf,
+    forbid,
     survival,
 )
 from recourse_audit.records.search import Sample
@@ -366,7 +367,7 @@ STATES: dict[str, tuple[dict[str, Any], str, str]] = {
                 possible=40,
                 exhaustive=True,
                 complete_up_to=2,
-                left_out=LeftOut(conditions=10, why=("income <= 1000: 10",)),
+                left_out=LeftOut(conditions=10, by_condition={"income <= 1000": 10}),
             ),
         },
         "What could change the decision: nothing within the limits",
@@ -410,7 +411,7 @@ STATES: dict[str, tuple[dict[str, Any], str, str]] = {
         "The record says approved, the model decides denied.",
     ),
     "failed": (
-        {"status": "error", "certificate": Certificate(max_changes=3), "reason": "no memory"},
+        {"status": "error", "certificate": Certificate(max_changes=3), "error": "no memory"},
         "Options could not be determined",
         "The search for options failed:",
     ),
@@ -435,7 +436,7 @@ def test_every_state_without_an_option_says_why_and_how_far_was_looked(state: st
 def test_what_rules_out_combinations_and_what_went_wrong_is_quoted_in_english() -> None:
     changes, _, _ = STATES["none exists, some ruled out"]
     html = read(with_recourse(made_report(), options=(), **changes)).html
-    assert 'By condition: <span lang="en">income &lt;= 1000: 10</span>' in html
+    assert '<span lang="en">income &lt;= 1000</span> would not hold after 10 combinations.' in html
     failed, _, _ = STATES["failed"]
     html = read(with_recourse(made_report(), options=(), **failed)).html
     assert '<span lang="en">no memory</span>' in html
@@ -793,7 +794,7 @@ def test_only_the_auditor_reads_what_went_wrong(level: Level) -> None:
     html = read_made(level, error="row of P0007 is broken").html
     assert ("P0007" in html) == (level == "auditor")
     assert level == "auditor" or "the auditor’s copy says what" in html
-    report = with_recourse(made_report(), status="error", reason="P0002 is broken", options=())
+    report = with_recourse(made_report(), status="error", error="P0002 is broken", options=())
     assert ("P0002 is broken" in read(report, level=level).html) == (level == "auditor")
 
 
@@ -851,7 +852,7 @@ def everything() -> SubjectReport:
         probabilities={"denied": 0.4, "approved": 0.6},
         margin_before=-0.8,
         margin=0.2,
-        forbidden=("P0002 is family",),
+        forbidden=(forbid("node_denied", node="P0002"),),
     )
     lost = replace(made.caveats[1], counterfactual=7, about="counterfactual 7")
     strange = replace(made.caveats[0], variables=("P0003",))

@@ -21,6 +21,7 @@ from recourse_audit.records.groups import (
     WhyNotCompared,
 )
 from recourse_audit.render.i18n import format_day
+from recourse_audit.render.text import common_action_words
 
 UNTESTED: dict[WhyUntested, str] = {
     "no_ties": "fewer than 100 people have ties, and the test was never tried on so few",
@@ -167,7 +168,7 @@ def introduction(found: CommonActions, smallest: int) -> str:
 
 def any_of(found: CommonActions, numbers: Sequence[int]) -> str:
     """Actions of a set in one line: drop one payment tie or raise savings by 5,000 euros."""
-    names = [str(found.actions[number].action) for number in numbers]
+    names = [common_action_words(found.actions[number].action) for number in numbers]
     *first, last = names
     return f"{', '.join(first)} or {last}" if first else last
 

@@ -16,7 +16,7 @@ from recourse_audit.render.terminal.group_words import (
     round_points,
     set_sentences,
 )
-from recourse_audit.render.text import columns, plain
+from recourse_audit.render.text import columns, common_action_words, plain
 
 
 def show_common_actions(console: Console, report: GroupReport) -> None:
@@ -38,7 +38,7 @@ def _actions(found: CommonActions) -> Table:
     for one in found.actions:
         rate = one.served.everybody
         made.add_row(
-            plain(str(one.action)),
+            plain(common_action_words(one.action)),
             "" if one.applies is None else f"{one.applies:,}",
             "left out" if rate is None else f"{rate.count:,}",
             "" if rate is None or rate.share is None else f"{rate.share:.1%}",

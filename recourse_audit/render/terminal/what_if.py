@@ -6,7 +6,15 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from recourse_audit.records.recourse import Action, Move, SetAction, TogetherAction, WhatIf
+from recourse_audit.records.recourse import (
+    Action,
+    Forbidden,
+    ForbiddenCode,
+    Move,
+    SetAction,
+    TogetherAction,
+    WhatIf,
+)
 from recourse_audit.records.subject import Decision
 from recourse_audit.render.terminal.figures import (
     amount,
@@ -16,6 +24,45 @@ from recourse_audit.render.terminal.figures import (
     signed_amount,
 )
 from recourse_audit.render.text import plain
+
+DOING = {"drop": "dropping", "add": "adding"}
+WHOSE = {"own": "own", "incoming": "incoming", "others": "other people's"}
+FORBIDDEN: dict[ForbiddenCode, str] = {
+    "kind_denied": "ties of the kind {kind!r} are never suggested",
+    "node_denied": "ties to nodes like {node} are never suggested",
+    "no_rule_for_ties": "no rule allows {doing} {whose} ties of the kind {kind!r}",
+    "only_together": "a person's ties of the kind {kind!r} end only together, as one change",
+    "out_of_reach": "is farther away than the {hops:g} hops that the model looks",
+    "tie_exists": "this tie already exists",
+    "no_candidate": "is not among the candidates",
+    "not_near": "{node} is not two ties away",
+    "protected": "protected attributes never change",
+    "no_rule": "no rule allows {attribute!r} to change",
+    "no_change": "is the value it has already",
+    "no_move": "no move leads there from {before!r}",
+    "not_a_value": "is not among the values that may be suggested",
+    "wrong_direction": "{attribute!r} may only go {direction} (from {before:g})",
+    "out_of_range": "is outside {low:g} to {high:g}",
+    "not_a_step": "is not a whole number of steps of {step:g} from {before:g}",
+    "implied_move": "would change {attribute!r} from {before!r} to {after!r}, which no move allows",
+    "implied_range": "would take {attribute!r} to {value:g}, outside {low:g} to {high:g}",
+    "too_many_changes": "these are {count:g} changes; at most {most:g} are suggested together",
+    "condition": "the condition {condition!r} would not hold",
+    "formula": "a column that a formula gives would have no finite value",
+    "linked": "attributes that move along with each other are not suggested together",
+}
+
+
+def forbidden_words(forbidden: Forbidden) -> str:
+    """Why the policy would not suggest something, after the change that it is about."""
+    details = forbidden.details
+    if forbidden.code == "no_rule_for_ties":
+        words = {"doing": DOING[str(details["do"])], "whose": WHOSE[str(details["whose"])]}
+        details = {**details, **words}
+    sentence = FORBIDDEN[forbidden.code].format(**details)
+    reason = f" ({details['reason']})" if details.get("reason") else ""
+    change = f"{forbidden.change}: " if forbidden.change else ""
+    return f"{change}{sentence}{reason}"
 
 
 def show_what_if(console: Console, tried: WhatIf) -> None:
@@ -29,8 +76,9 @@ def what_if_lines(tried: WhatIf, now: Decision | None = None) -> Iterator[tuple[
     changes = "; ".join(change_words(action) for action in tried.actions)
     decided = f"What if {changes}: decided {plain(tried.decision)}{_answer(tried, now)}"
     yield decided, "bold green" if tried.favourable else "bold"
-    for sentence in tried.forbidden:
-        yield f"The policy would not suggest this: {plain(sentence)}.", "yellow"
+    for forbidden in tried.forbidden:
+        sentence = plain(forbidden_words(forbidden))
+        yield f"The policy would not suggest this: {sentence}.", "yellow"
     for number in tried.outside:
         end = ("lowest", number.lowest) if number.side == "below" else ("highest", number.highest)
         unit = f" {plain(number.unit)}" if number.unit else ""
