@@ -234,7 +234,9 @@ class Inference:
         if count > MOST_NEAR or count * self._network.ties.nnz > MOST_WORK:
             return None
         if self._network.people > MOST_NEAR and not np.isin(people.array, self._focus).all():
-            return nearness_of(self._network.distances(people.array))
+            # A search through a very large graph takes long, and is made for the focus alone.
+            very_large = self._network.people > VERY_LARGE
+            return None if very_large else nearness_of(self._network.distances(people.array))
         places = np.searchsorted(self._focus, people.array)
         return nearness_of(self._steps[np.ix_(places, places)])
 
