@@ -16,118 +16,39 @@ where m is the number of people whom the best single action serves (Wolsey 1982)
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import ceil
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, hstack, identity, vstack
 
-from recourse_audit.groups.arrays import Floats, Ints, Mask
-from recourse_audit.groups.inference import GapTest, below, detectable, holm
-from recourse_audit.groups.measures import quartiles_of, rate_of
+from recourse_audit.groups.comparisons import Inputs
+from recourse_audit.groups.inference import GapTest, below
+from recourse_audit.groups.measures import quartiles_of
 from recourse_audit.groups.population import NOWHERE, VERIFIED, Population
-from recourse_audit.groups.tables import Design, Grouping
-from recourse_audit.groups.verdicts import worse_off
+from recourse_audit.groups.redraws import Floats, Ints, Mask
+from recourse_audit.groups.tables import Grouping
+from recourse_audit.groups.verdicts import correct_family, worse_off
 from recourse_audit.records.group_figures import (
     ActionFigures,
     ActionGap,
     ActionSet,
     CommonActions,
-    Rate,
     ServedGroups,
     Verdict,
 )
 from recourse_audit.records.recourse import CommonAction
 from recourse_audit.settings import GroupSettings
 
-# Compares members with the others: values, who is a member, and their numbers in the graph.
-Test = Callable[[Floats, Mask, Ints], GapTest]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """A gap before the correction for all of them."""
-
-    table: str
-    group: str
-    reference: str
-    tested: GapTest
-
-
-def draft_gap(
-    test: Test, names: tuple[str, str, str], served: Mask, group: Ints, reference: Ints
-) -> Draft:
-    """Compare a group with the reference; `names` are those of the table and of the two.
-
-    `served` is about everybody in the graph, and both groups are numbers of people.
-    """
-    people = np.concatenate([group, reference])
-    member = np.arange(people.size) < group.size
-    tested = test((~served[people]).astype(np.float64), member, people)
-    table, one, other = names
-    return Draft(table=table, group=one, reference=other, tested=tested)
-
-
-def give_gap_verdicts(drafts: Sequence[Draft], settings: GroupSettings) -> list[ActionGap]:
-    """The gaps with their verdicts, after correction for all that were tested."""
-    places = [place for place, one in enumerate(drafts) if one.tested.p is not None]
-    ps = [p for one in drafts if (p := one.tested.p) is not None]
-    no_gap = [
-        below(one.difference, settings.concern, one.error or 0.0)
-        for one in (drafts[place].tested for place in places)
-    ]
-    adjusted = dict(zip(places, holm(ps), strict=True))
-    excluded = dict(zip(places, holm(no_gap), strict=True))
-    level = settings.alpha / max(1, len(places))
-    return [
-        _gap(one, adjusted.get(place), excluded.get(place), len(places), level, settings.alpha)
-        for place, one in enumerate(drafts)
-    ]
-
-
-def _gap(
-    one: Draft,
-    adjusted: float | None,
-    excluded: float | None,
-    tests: int,
-    level: float,
-    alpha: float,
-) -> ActionGap:
-    verdict: Verdict = "not settled"
-    if excluded is not None and excluded <= alpha:
-        verdict = "no gap"
-    if adjusted is not None and adjusted <= alpha:
-        verdict = "gap shown"
-    tested, smallest = one.tested, None
-    if tested.error is not None and adjusted is not None:
-        smallest = min(1.0, detectable(tested.error, level))
-    return ActionGap(
-        table=one.table,
-        group=one.group,
-        reference=one.reference,
-        gap=tested.difference,
-        interval=tested.interval,
-        p=tested.p,
-        adjusted=adjusted,
-        corrected_for=tests,
-        effective=tested.effective,
-        smallest_gap=smallest,
-        verdict=verdict,
-        worse=worse_off(verdict, tested.difference),
-        untested=tested.reason,
-    )
-
-
 MOST_PATTERNS = 2_000
 # A number of nodes, not a time, so that the result is the same on every machine.
 MOST_NODES = 2_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChosenSet:
+class ChosenSet(NamedTuple):
     """Places of actions, ascending; `exact` if no smaller set serves as many as wanted."""
 
     actions: tuple[int, ...]
@@ -139,10 +60,10 @@ def smallest_set(serves: Mask, wanted: int) -> ChosenSet | None:
     if wanted <= 0 or int(serves.any(axis=1).sum()) < wanted:
         return None
     patterns, people = np.unique(serves[serves.any(axis=1)], axis=0, return_counts=True)
-    found = _smallest(patterns, people, wanted) if len(patterns) <= MOST_PATTERNS else None
-    if found is not None:
-        return ChosenSet(actions=found, exact=True)
-    return ChosenSet(actions=greedy_set(patterns, people, wanted), exact=False)
+    chosen = _smallest(patterns, people, wanted) if len(patterns) <= MOST_PATTERNS else None
+    if chosen is not None:
+        return ChosenSet(chosen, exact=True)
+    return ChosenSet(greedy_set(patterns, people, wanted), exact=False)
 
 
 def greedy_set(patterns: Mask, people: Ints, wanted: int) -> tuple[int, ...]:
@@ -167,7 +88,7 @@ def _smallest(patterns: Mask, people: Ints, wanted: int) -> tuple[int, ...] | No
     served = hstack([-csr_array(patterns.astype(float)), identity(count)])
     number = csr_array(np.concatenate([np.zeros(actions), people.astype(float)])[np.newaxis])
     cost = np.concatenate([np.full(actions, float(people.sum() + 1)), -people.astype(float)])
-    found = milp(
+    solution = milp(
         cost,
         constraints=LinearConstraint(
             vstack([served, number], format="csr"),
@@ -178,36 +99,65 @@ def _smallest(patterns: Mask, people: Ints, wanted: int) -> tuple[int, ...] | No
         bounds=Bounds(0, 1),
         options={"node_limit": MOST_NODES, "mip_rel_gap": 0.0},
     )
-    if found.status != 0:
+    if solution.status != 0:
         return None
-    taken: list[int] = np.flatnonzero(found.x[:actions] > 0.5).tolist()
+    taken: list[int] = np.flatnonzero(solution.x[:actions] > 0.5).tolist()
     return tuple(taken)
+
+
+class Draft(NamedTuple):
+    """A gap before the correction for all of them."""
+
+    table: str
+    group: str
+    reference: str
+    tested: GapTest
+
+
+def give_gap_verdicts(drafts: Sequence[Draft], settings: GroupSettings) -> Iterator[ActionGap]:
+    """The gaps with their verdicts, after correction for all that were tested."""
+    tests = {
+        place: (tested.p, below(tested.difference, settings.concern, error), error)
+        for place, (_, _, _, tested) in enumerate(drafts)
+        if tested.p is not None and (error := tested.error) is not None
+    }
+    corrected = dict(zip(tests, correct_family([*tests.values()], settings), strict=True))
+    for place, (table, group, reference, tested) in enumerate(drafts):
+        own = corrected.get(place)
+        verdict: Verdict = "not settled" if own is None else own.verdict
+        yield ActionGap(
+            table=table,
+            group=group,
+            reference=reference,
+            gap=tested.difference,
+            interval=tested.interval,
+            p=tested.p,
+            adjusted=None if own is None else own.adjusted,
+            corrected_for=len(tests),
+            effective=tested.effective,
+            smallest_gap=None if own is None else own.smallest_gap,
+            verdict=verdict,
+            worse=worse_off(verdict, tested.difference),
+            untested=tested.reason,
+        )
 
 
 SHARES = (0.5, 0.8, 0.9, 1.0)
 OF_EVERYBODY = (0.5, 0.8, 0.9)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Goal:
-    """A share of some people that a set is to serve, and the set."""
-
-    share: float
-    of: Literal["of the served", "of everybody"]
-    chosen: ChosenSet
+Whom = Literal["of the served", "of everybody"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
     """What the actions do for everybody audited without an error, one row for each.
 
-    `found` says who has an option at all; whom an action serves has.
+    `has_option` says who has an option at all; whom an action serves has.
     """
 
     actions: tuple[CommonAction, ...]
     person: Ints
     people: int
-    found: Mask
+    has_option: Mask
     serves: Mask
     applies: Mask
     unsettled: Mask
@@ -219,15 +169,15 @@ class Served:
 
     def of_people(self, marked: Mask) -> Mask:
         """A mark on some of the audited as one on everybody."""
-        found = np.zeros(self.people, dtype=bool)
-        found[self.person[marked]] = True
-        return found
+        marks = np.zeros(self.people, dtype=bool)
+        marks[self.person[marked]] = True
+        return marks
 
     def labels(self, among: Mask, mark: Mask) -> Ints:
         """Some of the audited by whether they have a mark."""
-        found = np.full(self.people, NOWHERE)
-        found[self.person[among]] = mark[among]
-        return found
+        labels = np.full(self.people, NOWHERE)
+        labels[self.person[among]] = mark[among]
+        return labels
 
     def divisions(self, actions: Sequence[int]) -> list[Ints]:
         """What is said with whom some actions serve: of those with an option, and of each action.
@@ -236,13 +186,13 @@ class Served:
         follows, and of two actions whom both serve.
         """
         yes = self.by_set(actions)
-        said = [self.labels(self.found, yes)]
+        divisions = [self.labels(self.has_option, yes)]
         if len(actions) > 1:
-            said += [self.labels(yes, self.serves[:, action]) for action in actions]
+            divisions += [self.labels(yes, self.serves[:, action]) for action in actions]
         if len(actions) == 2:
             both = self.serves[:, list(actions)].all(axis=1)
-            said.append(self.labels(yes, np.asarray(both)))
-        return said
+            divisions.append(self.labels(yes, np.asarray(both)))
+        return divisions
 
 
 def read_served(store: sqlite3.Connection, population: Population) -> Served:
@@ -269,164 +219,128 @@ def read_served(store: sqlite3.Connection, population: Population) -> Served:
             serves[at] = outcome == "serves"
             unsettled[at] = outcome == "not_settled"
             cost[at] = np.nan if price is None else price
-    found = audited.status[usable] == VERIFIED
+    has_option = audited.status[usable] == VERIFIED
     return Served(
         actions=actions,
         person=person,
         people=population.people,
-        found=found,
-        serves=serves & found[:, np.newaxis],
+        has_option=has_option,
+        serves=serves & has_option[:, np.newaxis],
         applies=applies,
         unsettled=unsettled,
         cost=cost,
     )
 
 
-def _goals(served: Served, design: Design) -> Iterator[Goal]:
+def _choose_sets(inputs: Inputs, served: Served) -> Iterator[tuple[float, Whom, ChosenSet]]:
     """The smallest sets of those actions of which it can be shown whom they serve."""
-    count = len(served.actions)
-    shown = np.array([at for at in range(count) if design.passes(None, *served.divisions([at]))])
-    candidates = served.serves[:, shown.astype(np.int64)]
+    numbers = range(len(served.actions))
+    shown = [
+        number for number in numbers if inputs.design.passes(None, *served.divisions([number]))
+    ]
+    candidates = served.serves[:, shown]
     anybody = int(candidates.any(axis=1).sum())
-    wanted: list[tuple[float, Literal["of the served", "of everybody"], int]] = [
+    wanted: list[tuple[float, Whom, int]] = [
         *((share, "of the served", anybody) for share in SHARES),
         *((share, "of everybody", len(candidates)) for share in OF_EVERYBODY),
     ]
     for share, of, people in wanted:
         chosen = smallest_set(candidates, ceil(share * people - 1e-9))
         if chosen is not None:
-            actions = tuple(shown[list(chosen.actions)].tolist())
-            yield Goal(share=share, of=of, chosen=replace(chosen, actions=actions))
+            actions = tuple(shown[place] for place in chosen.actions)
+            yield share, of, ChosenSet(actions, chosen.exact)
 
 
-def common_actions_of(
-    served: Served,
-    settings: GroupSettings,
-    design: Design,
-    references: Sequence[int | None],
-    test: Test,
-) -> CommonActions:
+def common_actions_of(inputs: Inputs, served: Served) -> CommonActions:
     """The figures of all actions and sets that can be shown, with gaps between groups."""
     if not served.actions:
         return CommonActions(actions=(), sets=(), nothing="not_asked")
-    if not design.outcomes:
+    if not inputs.design.outcomes:
         return CommonActions(actions=(), sets=(), nothing="few_people")
-    writer = _Writer(served, settings, design, references, test)
-    goals = list(_goals(served, design))
+    sets = list(_choose_sets(inputs, served))
     single = [(number,) for number in range(len(served.actions))]
-    groups = writer.served([*single, *(goal.chosen.actions for goal in goals)])
+    groups = _serve(inputs, served, [*single, *(chosen.actions for _, _, chosen in sets)])
     return CommonActions(
-        actions=tuple(writer.figures(number, groups[number,]) for (number,) in single),
+        actions=tuple(
+            _action_figures(inputs, served, number, groups[number,]) for (number,) in single
+        ),
         sets=tuple(
-            ActionSet(
-                share=goal.share,
-                of=goal.of,
-                actions=goal.chosen.actions,
-                exact=goal.chosen.exact,
-                served=groups[goal.chosen.actions],
-            )
-            for goal in goals
-            if groups[goal.chosen.actions].everybody is not None
+            ActionSet(share=share, of=of, actions=actions, exact=exact, served=groups[actions])
+            for share, of, (actions, exact) in sets
+            if groups[actions].everybody is not None
         ),
         nothing=None,
     )
 
 
-class _Writer:
-    """Writes the figures of actions and sets."""
+def _action_figures(
+    inputs: Inputs, served: Served, number: int, groups: ServedGroups
+) -> ActionFigures:
+    """One action, of which it is known whom it serves."""
+    yes, applies = served.serves[:, number], served.applies[:, number]
+    open_ = served.unsettled[:, number]
+    whom = [served.labels(np.ones_like(applies), applies), served.labels(applies, yes)]
+    design = inputs.design
+    shown = groups.everybody is not None and design.allows(None, "common_actions", *whom)
+    settled = shown and design.allows(None, "common_actions", served.labels(applies & ~yes, open_))
+    return ActionFigures(
+        action=served.actions[number],
+        served=groups,
+        applies=int(applies.sum()) if shown else None,
+        applies_by_group={
+            grouping.name: {
+                label: int(applies[rows].sum()) for label, rows in _rows(served, grouping)
+            }
+            for grouping in design.single
+            if shown
+            and grouping.name in groups.by_group
+            and design.allows(grouping, "common_actions", *whom)
+        },
+        not_settled=int(open_.sum()) if settled else None,
+        effort=quartiles_of(served.cost[yes, number]).median if groups.everybody else None,
+    )
 
-    def __init__(
-        self,
-        served: Served,
-        settings: GroupSettings,
-        design: Design,
-        references: Sequence[int | None],
-        test: Test,
-    ) -> None:
-        self._served = served
-        self._settings = settings
-        self._design = design
-        self._references = references
-        self._test = test
 
-    def figures(self, number: int, groups: ServedGroups) -> ActionFigures:
-        """One action, of which it is known whom it serves."""
-        found = self._served
-        yes, applies = found.serves[:, number], found.applies[:, number]
-        open_ = found.unsettled[:, number]
-        whom = [found.labels(np.ones_like(applies), applies), found.labels(applies, yes)]
-        shown = groups.everybody is not None and self._allows(None, whom)
-        settled = shown and self._allows(None, [found.labels(applies & ~yes, open_)])
-        return ActionFigures(
-            action=found.actions[number],
-            served=groups,
-            applies=int(applies.sum()) if shown else None,
-            applies_by_group={
-                grouping.name: {
-                    label: int(applies[rows].sum()) for label, rows in self._rows(grouping)
-                }
-                for grouping in self._design.single
-                if shown and grouping.name in groups.by_group and self._allows(grouping, whom)
-            },
-            not_settled=int(open_.sum()) if settled else None,
-            effort=quartiles_of(found.cost[yes, number]).median if groups.everybody else None,
-        )
+def _serve(
+    inputs: Inputs, served: Served, sets: Sequence[tuple[int, ...]]
+) -> dict[tuple[int, ...], ServedGroups]:
+    """Whom actions and sets of them serve, with gaps in the share that is not served."""
+    groups = {actions: _groups(inputs, served, actions) for actions in sets}
+    drafts: dict[tuple[int, ...], list[Draft]] = {actions: [] for actions in groups}
+    # Tests of the same people share most of their work, if they follow each other.
+    for grouping in inputs.design.single:
+        people = [served.person[rows] for rows in grouping.split(served.person)]
+        for cell in grouping.compared:
+            assert grouping.reference is not None
+            sides = people[cell], people[grouping.reference]
+            names = (grouping.name, grouping.label(cell), grouping.label(grouping.reference))
+            for actions, figures in groups.items():
+                if grouping.name in figures.by_group and all(side.size for side in sides):
+                    values = ~served.of_people(served.by_set(actions))
+                    tested = inputs.test(values.astype(np.float64), *sides)
+                    drafts[actions].append(Draft(*names, tested))
+    every = [draft for own in drafts.values() for draft in own]
+    gaps = give_gap_verdicts(every, inputs.settings)
+    return {
+        actions: replace(groups[actions], gaps=tuple(islice(gaps, len(own))))
+        for actions, own in drafts.items()
+    }
 
-    def served(self, sets: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], ServedGroups]:
-        """Whom actions and sets of them serve, with gaps."""
-        groups = {actions: self._groups(actions) for actions in sets}
-        drafts: dict[tuple[int, ...], list[Draft]] = {actions: [] for actions in groups}
-        # Tests of the same people share most of their work, if they follow each other.
-        for name, names, people, other in self._compared():
-            for actions, found in groups.items():
-                if name in found.by_group:
-                    served = self._served.of_people(self._served.by_set(actions))
-                    drafts[actions].append(draft_gap(self._test, names, served, people, other))
-        gaps = iter(
-            give_gap_verdicts([one for some in drafts.values() for one in some], self._settings)
-        )
-        return {
-            actions: replace(groups[actions], gaps=tuple(islice(gaps, len(some))))
-            for actions, some in drafts.items()
-        }
 
-    def _allows(self, grouping: Grouping | None, divisions: Sequence[Ints]) -> bool:
-        return self._design.allows(grouping, "common_actions", *divisions)
+def _groups(inputs: Inputs, served: Served, actions: tuple[int, ...]) -> ServedGroups:
+    yes, divisions = served.by_set(actions), served.divisions(actions)
+    if not inputs.design.allows(None, "common_actions", *divisions):
+        return ServedGroups(everybody=None, by_group={}, gaps=())
+    by_group = {
+        grouping.name: {label: inputs.rate(yes[rows]) for label, rows in _rows(served, grouping)}
+        for grouping in inputs.design.single
+        if grouping.outcomes and inputs.design.allows(grouping, "common_actions", *divisions)
+    }
+    return ServedGroups(everybody=inputs.rate(yes), by_group=by_group, gaps=())
 
-    def _groups(self, actions: tuple[int, ...]) -> ServedGroups:
-        yes, divisions = self._served.by_set(actions), self._served.divisions(actions)
-        if not self._allows(None, divisions):
-            return ServedGroups(everybody=None, by_group={}, gaps=())
-        by_group = {
-            grouping.name: {label: self._rate(yes[rows]) for label, rows in self._rows(grouping)}
-            for grouping in self._design.single
-            if grouping.outcomes and self._allows(grouping, divisions)
-        }
-        return ServedGroups(everybody=self._rate(yes), by_group=by_group, gaps=())
 
-    def _rate(self, yes: Mask) -> Rate:
-        return rate_of(yes, None, self._settings.alpha)
-
-    def _rows(self, grouping: Grouping) -> Iterator[tuple[str, Ints]]:
-        """The rows of each group with anybody audited."""
-        own = grouping.cell[self._served.person]
-        for cell in range(len(grouping)):
-            rows = np.flatnonzero(own == cell)
-            if rows.size:
-                yield grouping.label(cell), rows
-
-    def _compared(self) -> Iterator[tuple[str, tuple[str, str, str], Ints, Ints]]:
-        """Every known group of a table with anybody audited, and the reference.
-
-        The name of the table; again with those of the two groups; the people of both.
-        """
-        for grouping, reference in zip(self._design.groupings, self._references, strict=True):
-            own = grouping.cell[self._served.person]
-            if reference is None or grouping.crossed or not (own == reference).any():
-                continue
-            other = self._served.person[own == reference]
-            for cell in range(len(grouping)):
-                people = self._served.person[own == cell]
-                if cell != reference and grouping.known(cell) and people.size:
-                    names = (grouping.name, grouping.label(cell), grouping.label(reference))
-                    yield grouping.name, names, people, other
+def _rows(served: Served, grouping: Grouping) -> Iterator[tuple[str, Ints]]:
+    """The rows of each group with anybody audited."""
+    for cell, rows in enumerate(grouping.split(served.person)):
+        if rows.size:
+            yield grouping.label(cell), rows

@@ -7,14 +7,12 @@ the share refused alone, and groups are compared in it person by person. These f
 they are no part of the family of tests and get no verdict.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recourse_audit.groups.arrays import Floats, Ints, Mask
 from recourse_audit.groups.inference import (
-    CommunityError,
     GapTest,
     Inference,
     below,
@@ -31,6 +29,7 @@ from recourse_audit.groups.population import (
     UNDECIDED,
     Population,
 )
+from recourse_audit.groups.redraws import Floats, Ints, Mask
 from recourse_audit.groups.tables import (
     ALONE_NO_OPTION,
     Design,
@@ -41,7 +40,6 @@ from recourse_audit.groups.tables import (
 from recourse_audit.records.group_figures import (
     GRADES,
     PRIMARY,
-    ByColumn,
     Comparison,
     Family,
     GapIntervals,
@@ -51,8 +49,8 @@ from recourse_audit.records.group_figures import (
     Measure,
     OwnDataGap,
     OwnDataRates,
-    Precision,
     PValues,
+    Rate,
 )
 from recourse_audit.records.groups import OwnDataGroups, OwnDataTable
 from recourse_audit.settings import GroupSettings
@@ -68,6 +66,26 @@ HARDER: dict[Measure, int] = {
     "caveats": 0,
 }
 RATES = ("adverse_rate", "feasibility")
+FEWEST_COMPARED = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What all parts of a report are made from."""
+
+    population: Population
+    settings: GroupSettings
+    design: Design
+    inference: Inference
+
+    def test(self, values: Floats, group: Ints, reference: Ints) -> GapTest:
+        """The gap in everybody's values between two groups of people."""
+        both = np.concatenate([group, reference])
+        return self.inference.test(values[both], np.arange(both.size) < group.size, both)
+
+    def rate(self, yes: Mask, inflation: float | None = None) -> Rate:
+        """The share of some people of whom something is so."""
+        return rate_of(yes, inflation, self.settings.alpha)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +100,6 @@ class Sample:
     people: Ints
     stopped: Mask
 
-    @property
-    def sides(self) -> tuple[Floats, Floats]:
-        return self.values[self.member], self.values[~self.member]
-
     def without_stopped(self) -> "Sample | None":
         """The others; None if it stopped early for nobody, or nobody is left on a side."""
         kept = ~self.stopped
@@ -99,50 +113,118 @@ class Sample:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What is compared, and with whom; `family` is None where nothing is concluded from it."""
+def gaps(
+    inputs: Inputs, grouping: Grouping, shown: Divisions | None, tick: Callable[[], None]
+) -> Iterator[Comparison]:
+    """All comparisons of a table; crossed ones are compared in what is concluded from only.
 
-    measure: Measure
-    family: Family | None
-    group: str
-    reference: str
-    settings: GroupSettings
+    Groups that are unknown or pooled are never compared. Without a division of the audited, only
+    decisions are. `tick` is called after every pair.
+    """
+    for measure in _measures(grouping, shown):
+        values = _values(inputs.population, measure)
+        people = [members[~np.isnan(values[members])] for members in grouping.members]
+        # Not everybody has an explanation or a caveat, so only a few values may be left.
+        least = FEWEST_COMPARED if measure in PRIMARY else inputs.settings.smallest
+        for cell in grouping.compared:
+            assert grouping.reference is not None
+            sides = people[cell], people[grouping.reference]
+            if min(side.size for side in sides) >= least:
+                sample = _sample(inputs.population, measure, values, *sides)
+                comparison = _compare(inputs, grouping, cell, measure, sample)
+                if shown is None or not shown.details:  # how many were not found is a detail
+                    comparison = replace(comparison, without_not_found=None)
+                if shown is not None and measure not in RATES:
+                    medians = shown.cost_quartiles if measure == "cost" else shown.quartiles
+                    if not medians:
+                        comparison = replace(comparison, value=None, reference_value=None)
+                yield comparison
+            tick()
 
 
-def compare_groups(question: Question, sample: Sample, inference: Inference) -> Comparison:
+def count_pairs(grouping: Grouping, shown: Divisions | None) -> int:
+    """How many comparisons a table has, those that turn out to be of too few included."""
+    return len(_measures(grouping, shown)) * len(grouping.compared)
+
+
+def _measures(grouping: Grouping, shown: Divisions | None) -> list[Measure]:
+    if shown is None:
+        return ["adverse_rate"]
+    return [*PRIMARY] if grouping.crossed else [*PRIMARY, "options", *shown.valued]
+
+
+def _values(population: Population, measure: Measure) -> Floats:
+    """Everybody's value; NaN for people without one."""
+    values = np.full(population.people, np.nan)
+    if measure == "adverse_rate":
+        known = population.decided != UNDECIDED
+        values[known] = population.decided[known] == REFUSED
+        return values
+    audited = population.audited
+    grade = audited.grade.astype(np.float64)
+    grade[grade >= GRADES.index("not_settled")] = np.nan
+    own = {
+        "feasibility": np.isfinite(audited.cost).astype(np.float64),
+        "cost": audited.cost,
+        "options": audited.options,
+        "simulatability": audited.simulatability,
+        "relevance": audited.relevance,
+        "caveats": grade,
+    }[measure]
+    values[audited.person[audited.usable]] = own[audited.usable]
+    return values
+
+
+def _sample(
+    population: Population, measure: Measure, values: Floats, group: Ints, reference: Ints
+) -> Sample:
+    people = np.concatenate([group, reference])
+    stopped = np.zeros(people.size, dtype=bool)
+    if measure in ("feasibility", "cost"):
+        audited = population.audited
+        stopped = np.isin(people, audited.person[audited.status == NOT_FOUND])
+    member = np.arange(people.size) < group.size
+    return Sample(values=values[people], member=member, people=people, stopped=stopped)
+
+
+def _compare(
+    inputs: Inputs, grouping: Grouping, cell: int, measure: Measure, sample: Sample
+) -> Comparison:
     """Compare one group with the reference; the verdict depends on the whole family."""
-    tested, settings = _test(question, sample, inference), question.settings
-    one, other = sample.sides
-    sign = HARDER[question.measure] or 1
+    assert grouping.reference is not None
+    tested, settings = _test(measure, sample, inputs.inference), inputs.settings
+    group, reference = sample.values[sample.member], sample.values[~sample.member]
+    sign, favourable = HARDER[measure] or 1, None
     values: tuple[float | None, float | None]
-    ratio: float | None
-    favourable = None
-    if question.measure in RATES:
-        values = share, reference = float(one.mean()), float(other.mean())
-        ratio = share / reference if reference else None
+    if measure in RATES:
+        values = share, other = float(group.mean()), float(reference.mean())
+        ratio = share / other if other else None
         good = [1 - each if sign > 0 else each for each in values]
         favourable = good[0] / good[1] if good[1] else None
-        effect = {"cohens_h": cohens_h(share, reference)}
+        effect = {"cohens_h": cohens_h(share, other)}
     else:
-        values = quartiles_of(one).median, quartiles_of(other).median
+        values = quartiles_of(group).median, quartiles_of(reference).median
         ratio = _odds(tested.difference)
         effect = {"relative_effect": (1 + tested.difference) / 2}
-    error = tested.error
+    family: Family = "crossed" if grouping.crossed else "single"
+    error, no_gap = tested.error, None
+    if HARDER[measure] and tested.p is not None and error is not None:
+        no_gap = below(sign * tested.difference, settings.concern, error)
+    rest = sample.without_stopped() if measure in PRIMARY else None
     return Comparison(
-        measure=question.measure,
-        primary=question.family is not None,
-        family=question.family,
-        group=question.group,
-        reference=question.reference,
-        people=one.size,
-        reference_people=other.size,
+        measure=measure,
+        primary=measure in PRIMARY,
+        family=family if measure in PRIMARY else None,
+        group=grouping.label(cell),
+        reference=grouping.label(grouping.reference),
+        people=group.size,
+        reference_people=reference.size,
         value=values[0],
         reference_value=values[1],
         difference=tested.difference,
         ratio=ratio,
         gap=sign * tested.difference,
-        gap_interval=_turned(tested.interval, sign),
+        gap_interval=_turn(tested.interval, sign),
         intervals=GapIntervals(
             difference=Intervals(ordinary=tested.ordinary.interval, on_graph=tested.interval),
             ratio=Intervals(
@@ -154,11 +236,11 @@ def compare_groups(question: Question, sample: Sample, inference: Inference) -> 
             on_graph=tested.p,
             adjusted=None,
             corrected_for=None,
-            no_gap=_no_gap(tested, sign, settings) if HARDER[question.measure] else None,
+            no_gap=no_gap,
             no_gap_adjusted=None,
         ),
-        precision=_precision(tested),
-        without_not_found=_without_stopped(question, sample, inference),
+        precision=tested.precision,
+        without_not_found=None if rest is None else _gap_without(measure, rest, inputs.inference),
         effect=effect,
         smallest_gap=None if error is None else detectable(error, settings.alpha),
         smallest_gap_in_family=None,
@@ -171,9 +253,9 @@ def compare_groups(question: Question, sample: Sample, inference: Inference) -> 
     )
 
 
-def _test(question: Question, sample: Sample, inference: Inference) -> GapTest:
+def _test(measure: Measure, sample: Sample, inference: Inference) -> GapTest:
     """Test shares as they are, and amounts by their ranks."""
-    if question.measure in RATES:
+    if measure in RATES:
         return inference.test(sample.values, sample.member, sample.people)
     tested = inference.test(mid_ranks(sample.values), sample.member, sample.people)
     odds = _odds_interval(tested.interval)
@@ -187,55 +269,19 @@ def _test(question: Question, sample: Sample, inference: Inference) -> GapTest:
     )
 
 
-def _without_stopped(question: Question, sample: Sample, inference: Inference) -> GapWithout | None:
-    """The same gap among those whose value is known for certain, if that is not everybody."""
-    rest = sample.without_stopped()
-    if question.family is None or rest is None:
-        return None
-    tested, sign = _test(question, rest, inference), HARDER[question.measure]
+def _gap_without(measure: Measure, rest: Sample, inference: Inference) -> GapWithout:
+    """The gap among those whose value is known for certain."""
+    tested, sign = _test(measure, rest, inference), HARDER[measure]
     return GapWithout(
         people=int(rest.member.sum()),
         reference_people=int((~rest.member).sum()),
         gap=sign * tested.difference,
-        interval=_turned(tested.interval, sign),
+        interval=_turn(tested.interval, sign),
         p=tested.p,
     )
 
 
-def _no_gap(tested: GapTest, sign: int, settings: GroupSettings) -> float | None:
-    if tested.p is None or tested.error is None:
-        return None
-    return below(sign * tested.difference, settings.concern, tested.error)
-
-
-def _precision(tested: GapTest) -> Precision | None:
-    if tested.error is None:
-        return None
-    assert tested.effective is not None
-    assert tested.inflation is not None
-    assert tested.redrawn is not None
-    assert tested.fit is not None
-    return Precision(
-        error=tested.error,
-        effective=tested.effective,
-        inflation=tested.inflation,
-        redrawn=tested.redrawn,
-        fit=tested.fit,
-        redraws=tested.redraws,
-        sampled=tested.sampled,
-        by_column=_by_column(tested.communities, decides=tested.by_column),
-    )
-
-
-def _by_column(found: CommunityError | None, *, decides: bool) -> ByColumn | None:
-    if found is None:
-        return None
-    return ByColumn(
-        communities=found.communities, leaving=found.leaving, p=found.p, decides=decides
-    )
-
-
-def _turned(interval: Interval | None, sign: int) -> Interval | None:
+def _turn(interval: Interval | None, sign: int) -> Interval | None:
     if interval is None or sign > 0:
         return interval
     return Interval(low=-interval.high, high=-interval.low)
@@ -254,153 +300,16 @@ def _odds(difference: float) -> float | None:
 
 
 def _odds_interval(interval: Interval | None) -> Interval | None:
-    found = _within(interval)
-    if found is None:
+    inside = _within(interval)
+    if inside is None:
         return None
-    low, high = _odds(found.low), _odds(found.high)
+    low, high = _odds(inside.low), _odds(inside.high)
     return None if low is None or high is None else Interval(low=low, high=high)
 
 
-FEWEST_COMPARED = 2
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Members:
-    """By cell of a table, its people, and the places of its audited among all audited."""
-
-    people: list[Ints]
-    audited: list[Ints]
-
-
-def members_of(population: Population, grouping: Grouping) -> Members:
-    """Sort everybody into the groups of a table."""
-    return Members(
-        people=_by_cell(grouping.cell, len(grouping)),
-        audited=_by_cell(grouping.cell[population.audited.person], len(grouping)),
-    )
-
-
-def gaps(
-    population: Population,
-    settings: GroupSettings,
-    grouping: Grouping,
-    shown: Divisions | None,
-    members: Members,
-    reference: int,
-    inference: Inference,
-    tick: Callable[[], None],
-) -> Iterator[Comparison]:
-    """All comparisons of a table; crossed ones are compared in what is concluded from only.
-
-    Groups that are unknown or pooled are never compared. Without a division of the audited, only
-    decisions are. `tick` is called after every pair.
-    """
-    family: Family = "crossed" if grouping.crossed else "single"
-    for measure in _measures(grouping, shown):
-        other = _values(population, measure, members, reference)
-        for cell in _compared_cells(grouping, reference):
-            one = _values(population, measure, members, cell)
-            # Not everybody has an explanation or a caveat, so only a few values may be left.
-            least = FEWEST_COMPARED if measure in PRIMARY else settings.smallest
-            if min(one[0].size, other[0].size) >= least:
-                found = compare_groups(
-                    Question(
-                        measure=measure,
-                        family=family if measure in PRIMARY else None,
-                        group=grouping.label(cell),
-                        reference=grouping.label(reference),
-                        settings=settings,
-                    ),
-                    _sample(population, measure, one, other),
-                    inference,
-                )
-                if shown is None or not shown.details:  # how many were not found is a detail
-                    found = replace(found, without_not_found=None)
-                if shown is not None and measure not in RATES:
-                    medians = shown.cost_quartiles if measure == "cost" else shown.quartiles
-                    if not medians:
-                        found = replace(found, value=None, reference_value=None)
-                yield found
-            tick()
-
-
-def count_pairs(grouping: Grouping, shown: Divisions | None, reference: int | None) -> int:
-    """How many comparisons a table has, those that turn out to be of too few included."""
-    if reference is None:
-        return 0
-    return len(_measures(grouping, shown)) * len(_compared_cells(grouping, reference))
-
-
-def _measures(grouping: Grouping, shown: Divisions | None) -> list[Measure]:
-    if shown is None:
-        return ["adverse_rate"]
-    return [*PRIMARY] if grouping.crossed else [*PRIMARY, "options", *shown.valued]
-
-
-def _compared_cells(grouping: Grouping, reference: int) -> list[int]:
-    cells = range(len(grouping))
-    return [cell for cell in cells if cell != reference and grouping.known(cell)]
-
-
-def _values(
-    population: Population, measure: Measure, members: Members, cell: int
-) -> tuple[Floats, Ints]:
-    """The values of the people in a cell, and who they are; people without a value are left out."""
-    if measure == "adverse_rate":
-        people = members.people[cell]
-        people = people[population.decided[people] != UNDECIDED]
-        return (population.decided[people] == REFUSED).astype(np.float64), people
-    audited = population.audited
-    places = members.audited[cell]
-    places = places[audited.usable[places]]
-    grade = audited.grade[places].astype(np.float64)
-    grade[grade >= GRADES.index("not_settled")] = np.nan
-    values = {
-        "feasibility": np.isfinite(audited.cost[places]).astype(np.float64),
-        "cost": audited.cost[places],
-        "options": audited.options[places],
-        "simulatability": audited.simulatability[places],
-        "relevance": audited.relevance[places],
-        "caveats": grade,
-    }[measure]
-    there = ~np.isnan(values)
-    return values[there], audited.person[places[there]]
-
-
-def _sample(
-    population: Population,
-    measure: Measure,
-    one: tuple[Floats, Ints],
-    other: tuple[Floats, Ints],
-) -> Sample:
-    people = np.concatenate([one[1], other[1]])
-    stopped = np.zeros(people.size, dtype=bool)
-    if measure in ("feasibility", "cost"):
-        audited = population.audited
-        stopped = np.isin(people, audited.person[audited.status == NOT_FOUND])
-    return Sample(
-        values=np.concatenate([one[0], other[0]]),
-        member=np.arange(people.size) < one[0].size,
-        people=people,
-        stopped=stopped,
-    )
-
-
-def _by_cell(cell: Ints, cells: int) -> list[Ints]:
-    """The places of each cell, in order."""
-    order = np.argsort(cell, kind="stable")
-    ends = np.cumsum(np.bincount(cell, minlength=cells))
-    return np.split(order, ends[:-1])
-
-
-def own_data_of(
-    population: Population,
-    settings: GroupSettings,
-    design: Design,
-    references: Sequence[int | None],
-    inference: Inference,
-) -> OwnDataGroups:
+def own_data_of(inputs: Inputs) -> OwnDataGroups:
     """The figures of everybody and of all tables that can show them, and the gaps in them."""
+    population, design = inputs.population, inputs.design
     known = population.changed is not None
     divisions = [
         np.where(population.decided == decision, population.decided_alone, NOWHERE)
@@ -408,114 +317,83 @@ def own_data_of(
     ]
     if not known or not design.people or not design.allows(None, "own_data", *divisions):
         return OwnDataGroups(known=known, overall=None, tables=())
+    everybody = np.arange(population.people)
     return OwnDataGroups(
         known=True,
-        overall=_own_data_rates(
-            population,
-            _people_decided_on(population, np.arange(population.people)),
-            settings,
-            no_option=design.outcomes,
-        ),
+        overall=_own_data_rates(inputs, everybody, no_option=design.outcomes),
         tables=tuple(
-            _own_data_table(population, settings, design, grouping, reference, inference)
-            for grouping, reference in zip(design.groupings, references, strict=True)
+            _own_data_table(inputs, grouping)
+            for grouping in design.groupings
             if design.allows(grouping, "own_data", *divisions)
         ),
     )
 
 
-def _own_data_table(
-    population: Population,
-    settings: GroupSettings,
-    design: Design,
-    grouping: Grouping,
-    reference: int | None,
-    inference: Inference,
-) -> OwnDataTable:
-    no_option = _shows_no_option(population, design, grouping)
-    members = members_of(population, grouping).people
-    people = [_people_decided_on(population, some) for some in members]
-    there = [cell for cell in range(len(grouping)) if people[cell].size]
-    gaps: Iterator[OwnDataGap] = iter(())
-    if reference is not None and people[reference].size:
-        gaps = (
-            _own_data_gap(
-                population,
-                inference,
-                (grouping.label(cell), grouping.label(reference)),
-                (people[cell], people[reference]),
-            )
-            for cell in there
-            if cell != reference and grouping.known(cell)
-        )
+def _own_data_table(inputs: Inputs, grouping: Grouping) -> OwnDataTable:
+    no_option = _shows_no_option(inputs, grouping)
+    decided_on = inputs.population.decided != UNDECIDED
+    people = [members[decided_on[members]] for members in grouping.members]
+    gaps = []
+    if grouping.reference is not None and people[grouping.reference].size:
+        gaps = [
+            _own_data_gap(inputs, grouping, cell, people[cell], people[grouping.reference])
+            for cell in grouping.compared
+            if people[cell].size
+        ]
     return OwnDataTable(
         table=grouping.name,
         by_group={
-            grouping.label(cell): _own_data_rates(
-                population, people[cell], settings, no_option=no_option
-            )
-            for cell in there
+            grouping.label(cell): _own_data_rates(inputs, members, no_option=no_option)
+            for cell, members in enumerate(people)
+            if members.size
         },
         gaps=tuple(gaps),
     )
 
 
-def _shows_no_option(population: Population, design: Design, grouping: Grouping) -> bool:
+def _shows_no_option(inputs: Inputs, grouping: Grouping) -> bool:
     """Whether a table says who would be let in alone and has no option.
 
     By one attribute that is said of a whole group, as having an option is, wherever it is said for
     whom no option exists. Of two attributes crossed every cell needs enough people.
     """
-    needed = [own_data_labels(population)] if grouping.crossed else []
     if not grouping.outcomes:
         return False
-    if not design.passes(grouping, detail_labels(population), *needed):
-        design.leave_out(grouping, "own_data_no_option")
-        return False
-    return True
+    needed = [detail_labels(inputs.population)]
+    if grouping.crossed:
+        needed.append(own_data_labels(inputs.population))
+    return inputs.design.allows(grouping, "own_data_no_option", *needed)
 
 
-def _people_decided_on(population: Population, people: Ints) -> Ints:
-    decided: Ints = people[population.decided[people] != UNDECIDED]
-    return decided
-
-
-def _own_data_rates(
-    population: Population, people: Ints, settings: GroupSettings, *, no_option: bool
-) -> OwnDataRates:
-    labels = own_data_labels(population)[people]
+def _own_data_rates(inputs: Inputs, people: Ints, *, no_option: bool) -> OwnDataRates:
+    population = inputs.population
+    people = people[population.decided[people] != UNDECIDED]
     decided, alone = population.decided[people], population.decided_alone[people]
-    rates = [rate_of(one == REFUSED, None, settings.alpha) for one in (decided, alone)]
+    labels = own_data_labels(population)[people]
+    refused, refused_alone = (inputs.rate(answers == REFUSED) for answers in (decided, alone))
     return OwnDataRates(
-        refused=rates[0],
-        refused_alone=rates[1],
+        refused=refused,
+        refused_alone=refused_alone,
         to_favourable=int(((decided == REFUSED) & (alone == FAVOURABLE)).sum()),
         to_refused=int(((decided == FAVOURABLE) & (alone == REFUSED)).sum()),
-        difference=(rates[0].count - rates[1].count) / people.size if people.size else None,
-        no_option=(
-            rate_of(labels[labels != NOWHERE] == ALONE_NO_OPTION, None, settings.alpha)
-            if no_option
-            else None
-        ),
+        difference=(refused.count - refused_alone.count) / people.size if people.size else None,
+        no_option=inputs.rate(labels[labels != NOWHERE] == ALONE_NO_OPTION) if no_option else None,
     )
 
 
 def _own_data_gap(
-    population: Population,
-    inference: Inference,
-    names: tuple[str, str],
-    people: tuple[Ints, Ints],
+    inputs: Inputs, grouping: Grouping, cell: int, group: Ints, reference: Ints
 ) -> OwnDataGap:
+    assert grouping.reference is not None
+    population = inputs.population
     decided, on_own = (
-        (one == REFUSED).astype(np.float64)
-        for one in (population.decided, population.decided_alone)
+        (answers == REFUSED).astype(np.float64)
+        for answers in (population.decided, population.decided_alone)
     )
-    alone, paired = (
-        _test_own_data(inference, values, people) for values in (on_own, decided - on_own)
-    )
+    alone, paired = (inputs.test(values, group, reference) for values in (on_own, decided - on_own))
     return OwnDataGap(
-        group=names[0],
-        reference=names[1],
+        group=grouping.label(cell),
+        reference=grouping.label(grouping.reference),
         alone=alone.difference,
         alone_interval=alone.interval,
         difference=paired.difference,
@@ -523,8 +401,3 @@ def _own_data_gap(
         p=paired.p,
         untested=paired.reason,
     )
-
-
-def _test_own_data(inference: Inference, values: Floats, people: tuple[Ints, Ints]) -> GapTest:
-    both = np.concatenate(people)
-    return inference.test(values[both], np.arange(both.size) < people[0].size, both)

@@ -16,9 +16,9 @@ from typing import Literal
 
 import numpy as np
 
-from recourse_audit.groups.arrays import Floats, Ints, Mask, added
 from recourse_audit.groups.inference import FEWEST_COMMUNITIES, log_ratio_reach
 from recourse_audit.groups.population import VERIFIED, Attribute, Population
+from recourse_audit.groups.redraws import Floats, Ints, Mask
 from recourse_audit.groups.tables import Design, has_few
 from recourse_audit.records.group_figures import Interval
 from recourse_audit.records.groups import Change, CutOff, CutOffTable, Do
@@ -157,7 +157,11 @@ def _ratios_without(
     for one in ends:
         community = everybody[one.subject]
         inside = attribute.places[one.person] == place
-        sums.append((added(community, inside, size), added(community, np.ones(inside.size), size)))
+        counts = [
+            np.bincount(community, weights=weights, minlength=size)
+            for weights in (inside, np.ones(inside.size))
+        ]
+        sums.append(counts)
     there = sums[1][1] > 0
     if int(there.sum()) < FEWEST_COMMUNITIES:
         return None

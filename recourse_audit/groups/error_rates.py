@@ -7,16 +7,14 @@ known, of everybody and of each group in question. People without an outcome are
 out. These figures are no part of the family of tests and get no verdict.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from recourse_audit.groups.arrays import Floats, Ints
-from recourse_audit.groups.comparisons import FEWEST_COMPARED, members_of
-from recourse_audit.groups.inference import GapTest, Inference
-from recourse_audit.groups.measures import rate_of
+from recourse_audit.groups.comparisons import FEWEST_COMPARED, Inputs
+from recourse_audit.groups.inference import GapTest
 from recourse_audit.groups.population import (
     BAD,
     FAVOURABLE,
@@ -29,6 +27,7 @@ from recourse_audit.groups.population import (
     VERIFIED,
     Population,
 )
+from recourse_audit.groups.redraws import Floats, Ints
 from recourse_audit.groups.tables import (
     Design,
     Grouping,
@@ -47,7 +46,6 @@ from recourse_audit.records.group_figures import (
     Rate,
 )
 from recourse_audit.records.groups import Part
-from recourse_audit.settings import GroupSettings
 
 MOST_BINS = 10
 
@@ -94,18 +92,10 @@ class _Shown:
     edges: Floats
 
 
-def error_rates_of(
-    population: Population,
-    settings: GroupSettings,
-    design: Design,
-    references: Sequence[int | None],
-    inference: Inference,
-    *,
-    column: str,
-    scored: bool,
-) -> ErrorRateReport:
+def error_rates_of(inputs: Inputs, column: str, *, scored: bool) -> ErrorRateReport:
     """The figures of everybody and of all tables that can show them, and the gaps in them."""
-    rates = _Rates(population=population, settings=settings, inference=inference)
+    population, design = inputs.population, inputs.design
+    rates = _Rates(inputs=inputs)
     everybody = np.arange(population.people)
     counts = [rates.known(everybody, one) for one in (FAVOURABLE, REFUSED)]
     refused_known = enough_known(*counts[1])
@@ -114,10 +104,10 @@ def error_rates_of(
     if design.people:
         outcomes = _Outcomes(population, design, refused_known=refused_known)
         everywhere = outcomes.shown(None, None)
-        for grouping, reference in zip(design.groupings, references, strict=True):
+        for grouping in design.groupings:
             shown = outcomes.shown(grouping, everywhere)
             if shown.parts:
-                tables.append(_table(rates, grouping, shown, reference))
+                tables.append(_table(rates, grouping, shown))
     (favourable_known, favourable), (refused_with_outcome, refused) = (
         counts if everywhere.parts else ((None, None), (None, None))
     )
@@ -212,9 +202,11 @@ class _Outcomes:
 class _Rates:
     """The figures of some people."""
 
-    population: Population
-    settings: GroupSettings
-    inference: Inference
+    inputs: Inputs
+
+    @property
+    def population(self) -> Population:
+        return self.inputs.population
 
     def decided(self, people: Ints, decision: int) -> Ints:
         """Those of them with a known outcome on whom this was decided."""
@@ -260,7 +252,7 @@ class _Rates:
     def rate(self, people: Ints, outcome: int, inflation: float | None = None) -> Rate:
         """The share of some people with an outcome."""
         yes = self.population.came_true[people] == outcome
-        return rate_of(yes, inflation, self.settings.alpha)
+        return self.inputs.rate(yes, inflation)
 
     def gap(self, measure: ErrorMeasure, people: tuple[Ints, Ints]) -> GapTest | None:
         """The gap in an error rate between two groups; None if one of them does not have it."""
@@ -272,9 +264,8 @@ class _Rates:
             enough_known(*self.known(some, REFUSED)) for some in people
         ):
             return None
-        both = np.concatenate([mine, others])
-        values = (self.population.came_true[both] == outcome).astype(np.float64)
-        return self.inference.test(values, np.arange(both.size) < mine.size, both)
+        values = (self.population.came_true == outcome).astype(np.float64)
+        return self.inputs.test(values, mine, others)
 
     def _good_refused(self, people: Ints, parts: frozenset[Part]) -> GoodRefused:
         """What the audit found for the refused among them whose outcome is good."""
@@ -284,8 +275,7 @@ class _Rates:
         without = audited.status[mine] != VERIFIED
         infeasible = audited.status[mine] == INFEASIBLE
         whole, first, second = (
-            rate_of(one, None, self.settings.alpha)
-            for one in (without, infeasible, without & ~infeasible)
+            self.inputs.rate(status) for status in (without, infeasible, without & ~infeasible)
         )
         details = "good_refused_details" in parts
         return GoodRefused(
@@ -309,25 +299,22 @@ class _Rates:
                 yield CalibrationBin(low=low, high=high, score=score, good=self.rate(there, GOOD))
 
 
-def _table(
-    rates: _Rates, grouping: Grouping, shown: _Shown, reference: int | None
-) -> ErrorRateTable:
-    members = members_of(rates.population, grouping).people
+def _table(rates: _Rates, grouping: Grouping, shown: _Shown) -> ErrorRateTable:
+    members, reference = grouping.members, grouping.reference
     tests: dict[tuple[ErrorMeasure, int], GapTest] = {}
-    if reference is not None:
-        known = (cell for cell in range(len(grouping)) if grouping.known(cell))
-        for cell in (cell for cell in known if cell != reference):
-            for measure, part in PART_OF.items():
-                if part in shown.parts:
-                    found = rates.gap(measure, (members[cell], members[reference]))
-                    tests |= {} if found is None else {(measure, cell): found}
+    for cell in grouping.compared:
+        assert reference is not None
+        for measure, part in PART_OF.items():
+            if part in shown.parts:
+                test = rates.gap(measure, (members[cell], members[reference]))
+                tests |= {} if test is None else {(measure, cell): test}
 
     def inflation(cell: int) -> dict[ErrorMeasure, float]:
         """From the group's comparisons; the reference is in several, and the largest counts."""
         largest: dict[ErrorMeasure, float] = {}
         for (measure, other), test in tests.items():
-            if cell in (other, reference) and test.inflation is not None:
-                largest[measure] = max(largest.get(measure, 1.0), test.inflation)
+            if cell in (other, reference) and test.precision is not None:
+                largest[measure] = max(largest.get(measure, 1.0), test.precision.inflation)
         return largest
 
     return ErrorRateTable(

@@ -26,7 +26,7 @@ This module alone imports statsmodels and `scipy.stats`, when they are needed: b
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -34,10 +34,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from recourse_audit.groups.arrays import ArrayKey, Floats, Ints, Mask, added
 from recourse_audit.groups.intervals import Shares, difference_interval, ratio_interval
-from recourse_audit.groups.redraws import UNREACHED, Effort, Labels, Network, Redrawing, Redraws
-from recourse_audit.records.group_figures import Comparison, Interval, Measure, WhyUntested
+from recourse_audit.groups.redraws import (
+    UNREACHED,
+    ArrayKey,
+    Effort,
+    Floats,
+    Ints,
+    Labels,
+    Mask,
+    Network,
+    Redrawing,
+    Redraws,
+)
+from recourse_audit.records.group_figures import ByColumn, Interval, Precision, WhyUntested
 
 FEWEST_TIED = 100
 FEWEST_EFFECTIVE = 10
@@ -74,51 +84,32 @@ class Ordinary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommunityError:
-    """The p value over communities, and the inflation of the gap's variance that goes with it.
-
-    Both are None where the groups are in too few communities. `leaving` is the share of all ties
-    that lead out of a community.
-    """
-
-    communities: int
-    leaving: float
-    p: float | None = None
-    inflation: float | None = None
-
-    def decides(self, p: float) -> bool:
-        """Whether it counts instead of the p value of redrawn labels."""
-        return self.p is not None and (self.leaving <= MOST_LEAVING or self.p > p)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GapTest:
     """A gap, group minus reference, and how sure it is.
 
-    `error` is its standard error on this graph. Where a gap was not tested, `p` is None and
-    `reason` says why; where nothing is known about its error, `error` and the intervals are None
-    too. `redrawn` is how much larger squared gaps of redrawn labels are than their variance allows
-    for (D), and `redrawn_deviation` how much that varies over the settings of redraws; `fit` is how
-    far the observed labels clump unlike the redrawn ones. `sampled` is how many people stand for
-    all, if not all do. `by_column` says whether the error is that over communities.
+    Where a gap was not tested, `p` is None and `reason` says why; where nothing is known about its
+    error, `precision` and the intervals are None too. `fit` is how far the observed labels clump
+    unlike the redrawn ones.
     """
 
     difference: float
-    error: float | None = None
     p: float | None = None
     interval: Interval | None = None
     ratio_interval: Interval | None = None
-    effective: float | None = None
-    inflation: float | None = None
-    redrawn: float | None = None
-    redrawn_deviation: float | None = None
+    precision: Precision | None = None
     fit: float | None = None
-    redraws: int = 0
-    sampled: int | None = None
-    communities: CommunityError | None = None
-    by_column: bool = False
     ordinary: Ordinary = Ordinary()
     reason: WhyUntested | None = None
+
+    @property
+    def error(self) -> float | None:
+        """The standard error of the gap on this graph."""
+        return None if self.precision is None else self.precision.error
+
+    @property
+    def effective(self) -> float | None:
+        """As how many independent people these count."""
+        return None if self.precision is None else self.precision.effective
 
 
 class Inference:
@@ -189,39 +180,40 @@ class Inference:
         if redraws.fit > WORST_FIT:
             return replace(plain, fit=redraws.fit, reason=UNLIKE)
         who = ArrayKey(people[places])
-        redrawn, deviation = excess_of(drawn, redraws, self._near_roughly(who))
+        redrawn = excess_of(drawn, redraws, self._near_roughly(who))
         _, variance = _gaps(drawn, side[None], self._near(who))
         inflation = redrawn * float(variance[0]) / independent
         p = _two_sided(difference, math.sqrt(inflation * independent))
         by_column = None
         if self._communities is not None:
-            community, leaving = self._communities[people], self._share_leaving
-            by_column = community_error(
-                values, member, community, independent, leaving, self._alpha
+            by_column, other = community_error(
+                values, member, self._communities[people], independent, self._alpha
             )
-        decides = by_column is not None and by_column.decides(p)
-        if by_column is not None and decides:
-            assert by_column.inflation is not None
-            assert by_column.p is not None
-            inflation, p = by_column.inflation, by_column.p
+            decides = by_column.p is not None and (
+                self._share_leaving <= MOST_LEAVING or by_column.p > p
+            )
+            by_column = replace(by_column, leaving=self._share_leaving, decides=decides)
+            if decides and by_column.p is not None:
+                inflation, p = other, by_column.p
         error = math.sqrt(inflation * independent)
         reason, p_value = _check(values, member, inflation, p)
         interval, ratio = self._intervals(values, member, difference, error, inflation)
         return GapTest(
             difference=difference,
-            error=error,
             p=p_value,
             interval=interval,
             ratio_interval=ratio,
-            effective=values.size / inflation,
-            inflation=inflation,
-            redrawn=redrawn,
-            redrawn_deviation=deviation,
+            precision=Precision(
+                error=error,
+                effective=values.size / inflation,
+                inflation=inflation,
+                redrawn=redrawn,
+                fit=redraws.fit,
+                redraws=redraws.along_walks,
+                sampled=sampled,
+                by_column=by_column,
+            ),
             fit=redraws.fit,
-            redraws=redraws.along_walks,
-            sampled=sampled,
-            communities=by_column,
-            by_column=decides,
             ordinary=ordinary,
             reason=reason,
         )
@@ -371,24 +363,17 @@ def leading_columns(matrix: Floats) -> Floats:
     return columns
 
 
-def excess_of(values: Floats, redraws: Redraws, near: Nearness | None) -> tuple[float, float]:
-    """By how much squared gaps of redrawn labels exceed their variance, and how much that varies.
-
-    The first is at least 1. The second is a standard deviation over settings, less what is due to
-    the number of redraws.
-    """
+def excess_of(values: Floats, redraws: Redraws, near: Nearness | None) -> float:
+    """By how much squared gaps of redrawn labels exceed their variance; at least 1."""
     rows, squares = max(1, NUMBERS_AT_ONCE // values.size), []
     for first in range(0, len(redraws.labels), rows):
         gap, variance = _gaps(values, redraws.unpack(slice(first, first + rows)), near)
         squares.append(gap**2 / variance)
     by_kind = np.split(np.concatenate(squares), np.cumsum(redraws.counts)[:-1])
     means = np.array([float(kind.mean()) if kind.size else 1.0 for kind in by_kind])
-    weights, settings = redraws.weights, len(redraws.settings)
-    along = means[:settings]
-    mean = float(weights @ along)
-    noise = np.array([kind.var() / kind.size for kind in by_kind[:settings]])
-    variance = weights @ (along - mean) ** 2 - weights @ ((1 - weights) * noise)
-    return max(1.0, mean, *means[settings:].tolist()), math.sqrt(max(0.0, float(variance)))
+    settings = len(redraws.settings)
+    along = float(redraws.weights @ means[:settings])
+    return float(max(1.0, along, *means[settings:].tolist()))
 
 
 def _gaps(values: Floats, labels: Labels, near: Nearness | None) -> tuple[Floats, Floats]:
@@ -414,26 +399,28 @@ def _gaps(values: Floats, labels: Labels, near: Nearness | None) -> tuple[Floats
 
 
 def community_error(
-    values: Floats, member: Mask, community: Ints, independent: float, leaving: float, alpha: float
-) -> CommunityError:
-    """The error of a gap over communities; `independent` is its variance without them."""
+    values: Floats, member: Mask, community: Ints, independent: float, alpha: float
+) -> tuple[ByColumn, float]:
+    """The p value of a gap over communities, and the inflation of its variance that goes with it.
+
+    `independent` is its variance without communities. There is no p value in too few of them.
+    """
     _, place = np.unique(community, return_inverse=True)
     size = 2 * (int(place.max()) + 1)
     at = 2 * place + member
     people = np.bincount(at, minlength=size).reshape(-1, 2)
-    total = added(at, values, size).reshape(-1, 2)
+    total = np.bincount(at, weights=values, minlength=size).reshape(-1, 2)
     count = len(people)
+    by_column = ByColumn(communities=count, leaving=0.0, p=None, decides=False)
     if count < FEWEST_COMMUNITIES or (people > 0).sum(axis=0).min() < FEWEST_ON_A_SIDE:
-        return CommunityError(communities=count, leaving=leaving)
+        return by_column, 1.0
     means = (total.sum(axis=0) - total) / (people.sum(axis=0) - people)
     without = means[:, 1] - means[:, 0]
     gap = float(np.subtract(*(total.sum(axis=0) / people.sum(axis=0))[::-1]))
     error = jackknife_error(gap, without)
     reach = error * _quantile(alpha, count) / float(ndtri(1 - alpha / 2))
     p = float(2 * stdtr(count - 1, -abs(gap) / error)) if error else float(gap == 0)
-    return CommunityError(
-        communities=count, leaving=leaving, p=p, inflation=max(reach**2 / independent, 1e-12)
-    )
+    return replace(by_column, p=p), max(reach**2 / independent, 1e-12)
 
 
 def jackknife_error(value: float, without: Floats) -> float:
@@ -454,23 +441,6 @@ def log_ratio_reach(ratio: float, without: Floats, alpha: float) -> float | None
 def _quantile(alpha: float, communities: int) -> float:
     """Student's t for a two-sided interval over communities."""
     return float(stdtrit(communities - 1, 1 - alpha / 2))
-
-
-def largest_inflation(
-    compared: Iterable[Comparison], measure: Measure, group: str | None
-) -> float | None:
-    """By how much ties inflate the variance of a group's share, from its comparisons.
-
-    The reference group (None) is in all of them. Groups that are compared with nobody have none.
-    """
-    inflations = [
-        comparison.precision.inflation
-        for comparison in compared
-        if comparison.measure == measure
-        and comparison.precision is not None
-        and group in (None, comparison.group)
-    ]
-    return max(inflations, default=None)
 
 
 def mid_ranks(values: Floats) -> Floats:

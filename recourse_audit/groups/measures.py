@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from recourse_audit.groups.arrays import Floats, Ints, Mask
 from recourse_audit.groups.population import (
     DISAGREES,
     ERROR,
@@ -20,6 +19,7 @@ from recourse_audit.groups.population import (
     VERIFIED,
     Population,
 )
+from recourse_audit.groups.redraws import Floats, Ints, Mask
 from recourse_audit.groups.tables import (
     Design,
     Grouping,

@@ -8,8 +8,7 @@ import numpy as np
 
 from recourse_audit.audit.population import MOST_NUMBERS, bin_labels
 from recourse_audit.errors import InputError
-from recourse_audit.groups.arrays import Floats, Ints, Mask
-from recourse_audit.groups.redraws import Network
+from recourse_audit.groups.redraws import Floats, Ints, Mask, Network
 from recourse_audit.records.group_figures import GRADES, GroupKind
 from recourse_audit.records.groups import Communities
 from recourse_audit.records.recourse import STATUSES, RecourseStatus

@@ -24,10 +24,12 @@ setting tell which ones matter, and only those get more. In a very large graph, 
 is measured over drawn walks instead, and labels that judge gaps are redrawn for a sample of people.
 """
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +37,10 @@ from scipy.sparse import coo_array, csr_array, diags_array, eye_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from recourse_audit.groups.arrays import ArrayKey, Floats, Ints, Mask
-
+# Arrays have one entry per person, community or cell.
+Floats = NDArray[np.floating]
+Ints = NDArray[np.integer]
+Mask = NDArray[np.bool_]
 STEPS = (1, 2, 4, 8, 16, 32)
 SIGNALS = (0.25, 0.5, 0.75, 0.95)
 APART = (1, 2, 4, 8, 16)
@@ -64,6 +68,23 @@ Packed = NDArray[np.uint8]
 Setting = tuple[int, int, float] | None  # walk, steps, signal; None deals labels at random
 SETTINGS: tuple[Setting, ...] = (*product((0, 1), STEPS, SIGNALS), None)
 FIELDS = 2 * len(STEPS) + 1
+
+
+class ArrayKey:
+    """An array that `functools.lru_cache` takes: equal to those with the same content."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+
+    @cached_property
+    def _digest(self) -> bytes:
+        return hashlib.sha256(np.ascontiguousarray(self.array).tobytes()).digest()
+
+    def __hash__(self) -> int:
+        return hash(self._digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ArrayKey) and self._digest == other._digest
 
 
 @dataclass(frozen=True, slots=False, kw_only=True)

@@ -4,30 +4,24 @@ import itertools
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 
 from recourse_audit.bundle.reader import StoredAudit
 from recourse_audit.errors import InputError
-from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.common_actions import common_actions_of, read_served
-from recourse_audit.groups.comparisons import Members, count_pairs, gaps, members_of, own_data_of
+from recourse_audit.groups.comparisons import Inputs, count_pairs, gaps, own_data_of
 from recourse_audit.groups.cut_off import MOST_SHOWN, choose, cut_off, options_by_subject
 from recourse_audit.groups.error_rates import error_rates_of
-from recourse_audit.groups.inference import Inference, largest_inflation
+from recourse_audit.groups.inference import Inference
 from recourse_audit.groups.measures import Divisions, decisions_of, divisions_of, outcomes_of
 from recourse_audit.groups.population import NOWHERE, Population, read_population
-from recourse_audit.groups.tables import (
-    Design,
-    Grouping,
-    choose_steps,
-    design_tables,
-    reference_group,
-)
+from recourse_audit.groups.redraws import Ints
+from recourse_audit.groups.tables import Grouping, choose_steps, design_tables
 from recourse_audit.groups.verdicts import findings_of, give_verdicts, shown_by_chance
-from recourse_audit.records.group_figures import Comparison, Group, Measure
+from recourse_audit.records.group_figures import Group, Measure
 from recourse_audit.records.groups import (
     FORMAT,
     Change,
@@ -36,21 +30,9 @@ from recourse_audit.records.groups import (
     GroupReport,
     GroupTable,
     Overall,
-    WhyNotCompared,
 )
 from recourse_audit.records.model import Agreement
 from recourse_audit.settings import GroupSettings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Inputs:
-    """What all parts of a report are made from; `shown` has how everybody's audit is divided."""
-
-    population: Population
-    settings: GroupSettings
-    design: Design
-    shown: Divisions | None
-    inference: Inference
 
 
 def groups_of(
@@ -99,11 +81,11 @@ def group_report(
     """
     population = read_population(store, settings, communities)
     design = design_tables(population, settings)
-    inputs = _Inputs(
+    everywhere = divisions_of(population, design, None, None) if design.outcomes else None
+    inputs = Inputs(
         population=population,
         settings=settings,
         design=design,
-        shown=divisions_of(population, design, None, None) if design.outcomes else None,
         inference=Inference(
             population.network,
             seed=communities.seed,
@@ -114,31 +96,27 @@ def group_report(
             communities=population.community,
         ),
     )
-    found = [reference_group(design, grouping, settings) for grouping in design.groupings]
-    references = [reference for reference, _ in found]
     shown = [
-        divisions_of(population, design, one, inputs.shown) if one.outcomes else None
-        for one in design.groupings
+        divisions_of(population, design, grouping, everywhere) if grouping.outcomes else None
+        for grouping in design.groupings
     ]
-    plans = list(zip(design.groupings, shown, found, strict=True))
-    pairs = sum(count_pairs(grouping, divided, one[0]) for grouping, divided, one in plans)
+    pairs = sum(map(count_pairs, design.groupings, shown))
     compared = itertools.count(1)
-    drafts = [_table(inputs, *plan, lambda: progress(next(compared), pairs)) for plan in plans]
+    drafts = [
+        _table(inputs, grouping, divisions, lambda: progress(next(compared), pairs))
+        for grouping, divisions in zip(design.groupings, shown, strict=True)
+    ]
     decided, tests = give_verdicts(
-        [(draft.name, one) for draft in drafts for one in draft.comparisons], settings
+        [(draft.name, comparison) for draft in drafts for comparison in draft.comparisons],
+        settings,
     )
     final = iter(decided)
     tables = tuple(
         replace(draft, comparisons=tuple(islice(final, len(draft.comparisons)))) for draft in drafts
     )
-    parts = (population, settings, design, references, inputs.inference)
-    own_data = own_data_of(*parts)
-    error_rates = None
-    if outcome is not None:
-        error_rates = error_rates_of(*parts, column=outcome, scored=scored)
-    actions = common_actions_of(
-        read_served(store, population), settings, design, references, inputs.inference.test
-    )
+    own_data = own_data_of(inputs)
+    error_rates = None if outcome is None else error_rates_of(inputs, outcome, scored=scored)
+    actions = common_actions_of(inputs, read_served(store, population))
     ties = tuple(cut_off(store, population, settings, design))
     options = tuple(_common_options(inputs, store))
     return GroupReport(
@@ -155,10 +133,10 @@ def group_report(
         four_fifths=settings.four_fifths,
         redraws=settings.redraws,
         sample=settings.sample,
-        overall=_overall(inputs),
+        overall=_overall(inputs, everywhere),
         tables=tables,
         tests=tuple(tests),
-        untested=sum(one.primary for one in decided) - len(tests),
+        untested=sum(comparison.primary for comparison in decided) - len(tests),
         by_chance=shown_by_chance(tests, settings),
         findings=tuple(findings_of(tables, settings)),
         cut_off=ties,
@@ -170,7 +148,7 @@ def group_report(
     )
 
 
-def _overall(inputs: _Inputs) -> Overall:
+def _overall(inputs: Inputs, shown: Divisions | None) -> Overall:
     population, alpha = inputs.population, inputs.settings.alpha
     audited = population.audited
     everyone = np.arange(audited.person.size)
@@ -179,73 +157,65 @@ def _overall(inputs: _Inputs) -> Overall:
     if inputs.design.people:
         everybody = np.arange(population.people)
         decisions = decisions_of(population, everybody, everyone.size, alpha)
-    if inputs.shown is not None:
-        outcomes = outcomes_of(population, everyone, inputs.shown, alpha)
+    if shown is not None:
+        outcomes = outcomes_of(population, everyone, shown, alpha)
     # The change after which something failed may name people, and is cut off.
     reasons = Counter(error.split(" after ")[0] for error in audited.errors if decisions)
     return Overall(decisions=decisions, outcomes=outcomes, excluded=dict(sorted(reasons.items())))
 
 
 def _table(
-    inputs: _Inputs,
-    grouping: Grouping,
-    shown: Divisions | None,
-    reference_or_why: tuple[int | None, WhyNotCompared | None],
-    tick: Callable[[], None],
+    inputs: Inputs, grouping: Grouping, shown: Divisions | None, tick: Callable[[], None]
 ) -> GroupTable:
     """One table with its comparisons, still without verdicts."""
-    reference, not_compared = reference_or_why
-    population, settings = inputs.population, inputs.settings
-    members = members_of(population, grouping)
-    compared: tuple[Comparison, ...] = ()
-    if reference is not None:
-        compared = tuple(
-            gaps(population, settings, grouping, shown, members, reference, inputs.inference, tick)
+    population, alpha = inputs.population, inputs.settings.alpha
+    compared = tuple(gaps(inputs, grouping, shown, tick))
+
+    def inflation(group: str, measure: Measure) -> float | None:
+        """By how much ties inflate the variance of a group's share, from its comparisons.
+
+        The reference is in all of them. Groups that are compared with nobody have none.
+        """
+        inflations = [
+            comparison.precision.inflation
+            for comparison in compared
+            if comparison.measure == measure
+            and comparison.precision is not None
+            and group in (comparison.group, comparison.reference)
+        ]
+        return max(inflations, default=None)
+
+    audited = grouping.split(population.audited.person)
+    groups = []
+    for cell, people in enumerate(grouping.members):
+        name, outcomes = grouping.label(cell), None
+        if shown is not None:
+            by_ties = inflation(name, "feasibility")
+            outcomes = outcomes_of(population, audited[cell], shown, alpha, by_ties)
+        decisions = decisions_of(
+            population, people, audited[cell].size, alpha, inflation(name, "adverse_rate")
         )
-
-    def inflation(cell: int, measure: Measure) -> float | None:
-        group = None if cell == reference else grouping.label(cell)
-        return largest_inflation(compared, measure, group)
-
+        groups.append(
+            Group(
+                name=name,
+                values=grouping.words(cell),
+                kinds=grouping.kinds(cell),
+                pooled=grouping.pooled(cell),
+                decisions=decisions,
+                outcomes=outcomes,
+            )
+        )
     return GroupTable(
         name=grouping.name,
         attributes=tuple(attribute.name for attribute in grouping.attributes),
-        reference=None if reference is None else grouping.label(reference),
-        by_group=tuple(
-            _group(inputs, grouping, cell, shown, members, inflation)
-            for cell in range(len(grouping))
-        ),
+        reference=None if grouping.reference is None else grouping.label(grouping.reference),
+        by_group=tuple(groups),
         comparisons=compared,
-        not_compared=not_compared,
+        not_compared=grouping.not_compared,
     )
 
 
-def _group(
-    inputs: _Inputs,
-    grouping: Grouping,
-    cell: int,
-    shown: Divisions | None,
-    members: Members,
-    inflation: Callable[[int, Measure], float | None],
-) -> Group:
-    population, alpha = inputs.population, inputs.settings.alpha
-    people, audited = members.people[cell], members.audited[cell]
-    outcomes = None
-    if shown is not None:
-        outcomes = outcomes_of(population, audited, shown, alpha, inflation(cell, "feasibility"))
-    return Group(
-        name=grouping.label(cell),
-        values=grouping.words(cell),
-        kinds=grouping.kinds(cell),
-        pooled=grouping.pooled(cell),
-        decisions=decisions_of(
-            population, people, audited.size, alpha, inflation(cell, "adverse_rate")
-        ),
-        outcomes=outcomes,
-    )
-
-
-def _common_options(inputs: _Inputs, store: sqlite3.Connection) -> Iterator[CommonOption]:
+def _common_options(inputs: Inputs, store: sqlite3.Connection) -> Iterator[CommonOption]:
     """Kinds of change, and the share of each group that they serve so far.
 
     The list ends where an option would serve a few more people. Shares of groups are given at the

@@ -21,13 +21,13 @@ decision, not in the sample, a failed audit, no known outcome) is no cell: it sa
 was decided or found, and is always counted.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
-from recourse_audit.groups.arrays import Ints, Mask
 from recourse_audit.groups.population import (
     FAVOURABLE,
     INFEASIBLE,
@@ -37,6 +37,7 @@ from recourse_audit.groups.population import (
     Attribute,
     Population,
 )
+from recourse_audit.groups.redraws import Ints, Mask
 from recourse_audit.records.group_figures import GroupKind
 from recourse_audit.records.groups import LeftOut, Part, WhyLeftOut, WhyNotCompared
 from recourse_audit.settings import GroupSettings
@@ -49,18 +50,22 @@ OVERALL = "overall"  # the table of everybody
 ALONE_NO_OPTION = 3  # let in on own data alone, and no option exists
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Grouping:
     """Everybody sorted into the groups of one attribute, or of two attributes crossed.
 
     `values` has, for each group, its places in the attributes; of two attributes only the
-    combinations that occur are groups.
+    combinations that occur are groups. `outcomes` says whether what the audit found is shown.
+    `reference` is the group that others are compared with, or `not_compared` says why there is
+    none.
     """
 
     attributes: tuple[Attribute, ...]
     values: tuple[tuple[int, ...], ...]
     cell: Ints
     outcomes: bool = False
+    reference: int | None = None
+    not_compared: WhyNotCompared | None = None
 
     @property
     def name(self) -> str:
@@ -94,6 +99,23 @@ class Grouping:
     def pooled(self, cell: int) -> int:
         """How many groups of a single attribute a group stands for; 0 if it is none of them."""
         return self.attributes[0].pooled if self.kinds(cell) == ("pooled",) else 0
+
+    @property
+    def compared(self) -> list[int]:
+        """The groups that are compared with the reference."""
+        cells = [] if self.reference is None else range(len(self))
+        return [cell for cell in cells if cell != self.reference and self.known(cell)]
+
+    @cached_property
+    def members(self) -> list[Ints]:
+        """The people of each group."""
+        return self.split(np.arange(self.cell.size))
+
+    def split(self, people: Ints) -> list[Ints]:
+        """By group, the places of its people among those given, in order."""
+        cell = self.cell[people]
+        ends = np.cumsum(np.bincount(cell, minlength=len(self)))
+        return np.split(np.argsort(cell, kind="stable"), ends[:-1])
 
     def counts(self, people: Ints | None = None) -> Ints:
         """How many people are in each group: everybody, or those given."""
@@ -222,8 +244,13 @@ def design_tables(population: Population, settings: GroupSettings) -> Design:
         left_out.append(LeftOut(table=OVERALL, part="outcomes", why="few_people"))
     design = Design(smallest=smallest, people=people, outcomes=outcomes, left_out=left_out)
     design.groupings = tuple(
-        replace(one, outcomes=outcomes and _shows_outcomes(design, one, options))
-        for one in (*single, *crossed)
+        replace(grouping, outcomes=outcomes and _shows_outcomes(design, grouping, options))
+        for grouping in (*single, *crossed)
+    )
+    references = [_find_reference(design, grouping, settings) for grouping in design.groupings]
+    design.groupings = tuple(
+        replace(grouping, reference=reference, not_compared=why)
+        for grouping, (reference, why) in zip(design.groupings, references, strict=True)
     )
     return design
 
@@ -358,7 +385,7 @@ def _with_pool(attribute: Attribute, kept: Ints, pooled: int) -> Attribute:
     )
 
 
-def reference_group(
+def _find_reference(
     design: Design, grouping: Grouping, settings: GroupSettings
 ) -> tuple[int | None, WhyNotCompared | None]:
     """The group that the others of a table are compared with, or why there is none.
@@ -372,8 +399,10 @@ def reference_group(
         return None, "few_groups"
     wanted: tuple[int, ...] | None = None
     if grouping.crossed:
-        both = [*_references(design, grouping, settings)]
-        wanted = tuple(both) if len(both) == len(grouping.attributes) else None
+        names = [attribute.name for attribute in grouping.attributes]
+        single = [table for table in design.single if table.name in names]
+        both = [_find_reference(design, table, settings)[0] for table in single]
+        wanted = tuple(cell for cell in both if cell is not None)
     elif (name := settings.reference.get(grouping.name)) is not None:
         [attribute] = grouping.attributes
         if name not in attribute.groups[: attribute.known]:
@@ -382,12 +411,3 @@ def reference_group(
     if wanted in grouping.values:
         return grouping.values.index(wanted), None
     return max(known, key=lambda cell: (counts[cell], -cell)), None
-
-
-def _references(design: Design, crossed: Grouping, settings: GroupSettings) -> Iterator[int]:
-    """The reference groups of both attributes, as far as there are any."""
-    for grouping in design.single:
-        if grouping.name in {attribute.name for attribute in crossed.attributes}:
-            cell, _ = reference_group(design, grouping, settings)
-            if cell is not None:
-                yield cell

@@ -20,77 +20,96 @@ Named = tuple[str, Comparison]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Corrected:
-    """The adjusted p values of one test, and how many tests its family has."""
+class Corrected:
+    """What may be said of a gap after correction for its family.
 
-    gap: float
+    `adjusted` and `no_gap` are Holm's p values of the tests that there is a gap, and that there is
+    none of `concern` or more; `smallest_gap` would have been found four times in five.
+    """
+
+    adjusted: float
     no_gap: float
+    smallest_gap: float
     tests: int
+    verdict: Verdict
+
+
+def correct_family(
+    tests: Sequence[tuple[float, float, float]], settings: GroupSettings
+) -> list[Corrected]:
+    """Correct the tests of a family: their p values, those of *no gap*, and standard errors."""
+    adjusted, no_gaps = (holm([test[place] for test in tests]) for place in (0, 1))
+    level = settings.alpha / max(1, len(tests))
+    return [
+        Corrected(
+            adjusted=gap,
+            no_gap=no_gap,
+            smallest_gap=min(1.0, detectable(error, level)),
+            tests=len(tests),
+            verdict="gap shown"
+            if gap <= settings.alpha
+            else "no gap"
+            if no_gap <= settings.alpha
+            else "not settled",
+        )
+        for gap, no_gap, (_, _, error) in zip(adjusted, no_gaps, tests, strict=True)
+    ]
 
 
 def give_verdicts(
     named: Sequence[Named], settings: GroupSettings
 ) -> tuple[list[Comparison], list[FamilyTest]]:
     """Correct the tests of each family, and give each comparison of a family its verdict."""
-    corrected: dict[int, _Corrected] = {}
+    corrected: dict[int, Corrected] = {}
     for family in ("single", "crossed"):
-        places = [
-            place
-            for place, (_, one) in enumerate(named)
-            if one.family == family and one.tests.on_graph is not None
-        ]
-        gaps = holm([named[place][1].tests.on_graph or 0.0 for place in places])
-        no_gaps = holm([named[place][1].tests.no_gap or 0.0 for place in places])
-        for place, gap, no_gap in zip(places, gaps, no_gaps, strict=True):
-            corrected[place] = _Corrected(gap=gap, no_gap=no_gap, tests=len(places))
+        tests = {
+            place: (comparison.tests.on_graph, comparison.tests.no_gap or 0.0, error.error)
+            for place, (_, comparison) in enumerate(named)
+            if comparison.family == family
+            and comparison.tests.on_graph is not None
+            and (error := comparison.precision) is not None
+        }
+        corrected |= zip(tests, correct_family([*tests.values()], settings), strict=True)
     decided = [
-        _with_verdict(one, corrected.get(place), settings) for place, (_, one) in enumerate(named)
+        _with_verdict(comparison, corrected.get(place), settings)
+        for place, (_, comparison) in enumerate(named)
     ]
-    tests = [_family_test(named[place], corrected[place]) for place in sorted(corrected)]
-    return decided, tests
-
-
-def _family_test(named: Named, corrected: _Corrected) -> FamilyTest:
-    table, one = named
-    assert one.family is not None
-    assert one.tests.on_graph is not None
-    assert one.tests.no_gap is not None
-    return FamilyTest(
-        family=one.family,
-        table=table,
-        group=one.group,
-        measure=one.measure,
-        p=one.tests.on_graph,
-        adjusted=corrected.gap,
-        no_gap=one.tests.no_gap,
-        no_gap_adjusted=corrected.no_gap,
-    )
+    tests_made = [
+        FamilyTest(
+            family=comparison.family or "single",
+            table=named[place][0],
+            group=comparison.group,
+            measure=comparison.measure,
+            p=comparison.tests.on_graph or 0.0,
+            adjusted=corrected[place].adjusted,
+            no_gap=comparison.tests.no_gap or 0.0,
+            no_gap_adjusted=corrected[place].no_gap,
+        )
+        for place in sorted(corrected)
+        for comparison in [named[place][1]]
+    ]
+    return decided, tests_made
 
 
 def _with_verdict(
-    one: Comparison, corrected: _Corrected | None, settings: GroupSettings
+    comparison: Comparison, corrected: Corrected | None, settings: GroupSettings
 ) -> Comparison:
-    if one.family is None:
-        return one
-    if corrected is None or one.precision is None:
-        return replace(one, verdict="not settled")
-    level = settings.alpha / corrected.tests
-    no_gap = corrected.no_gap <= settings.alpha
-    verdict: Verdict = "no gap" if no_gap else "not settled"
-    if corrected.gap <= settings.alpha:
-        verdict = "gap shown"
+    if comparison.family is None:
+        return comparison
+    if corrected is None:
+        return replace(comparison, verdict="not settled")
     return replace(
-        one,
+        comparison,
         tests=replace(
-            one.tests,
-            adjusted=corrected.gap,
+            comparison.tests,
+            adjusted=corrected.adjusted,
             corrected_for=corrected.tests,
             no_gap_adjusted=corrected.no_gap,
         ),
-        smallest_gap_in_family=min(detectable(one.precision.error, level), 1.0),
-        verdict=verdict,
-        worse=worse_off(verdict, one.gap),
-        no_gap=no_gap,
+        smallest_gap_in_family=corrected.smallest_gap,
+        verdict=corrected.verdict,
+        worse=worse_off(corrected.verdict, comparison.gap),
+        no_gap=corrected.no_gap <= settings.alpha,
     )
 
 
@@ -115,73 +134,59 @@ FAMILIES: tuple[Family, ...] = ("single", "crossed")
 VERDICTS: tuple[Verdict, ...] = ("gap shown", "not settled", "no gap")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Candidate:
-    """A comparison with a verdict, where it stands, and whether it may lead."""
+def findings_of(tables: Iterable[GroupTable], settings: GroupSettings) -> Iterator[Finding]:
+    """One finding per comparison with a verdict, by rank.
 
-    table: str
-    one: Comparison
-    family: Family
-    verdict: Verdict
-    matters: bool
+    What may lead comes first; then by verdict, direction, family, measure and size.
+    """
 
-    @property
-    def order(self) -> tuple[bool, int, bool, int, int, float]:
-        """What may lead first; then by verdict, direction, family, measure and size."""
+    def order(named: Named) -> tuple[bool, int, bool, int, int, float]:
+        comparison = named[1]
+        assert comparison.verdict is not None
+        assert comparison.family is not None
+        shown = comparison.verdict == "gap shown"
         return (
-            not self.matters,
-            VERDICTS.index(self.verdict),
-            self.one.gap <= 0,
-            FAMILIES.index(self.family),
-            MEASURES.index(self.one.measure) if self.verdict == "gap shown" else 0,
-            -abs(self.one.gap),
+            not _may_lead(comparison, settings),
+            VERDICTS.index(comparison.verdict),
+            comparison.gap <= 0,
+            FAMILIES.index(comparison.family),
+            MEASURES.index(comparison.measure) if shown else 0,
+            -abs(comparison.gap),
         )
 
-
-def findings_of(tables: Iterable[GroupTable], settings: GroupSettings) -> Iterator[Finding]:
-    """One finding per comparison with a verdict, by rank."""
-    candidates = sorted(_candidates(tables, settings), key=lambda one: one.order)
-    for rank, found in enumerate(candidates, start=1):
-        one = found.one
+    named = [
+        (table.name, comparison)
+        for table in tables
+        for comparison in table.comparisons
+        if comparison.verdict is not None and comparison.family is not None
+    ]
+    for rank, (table, comparison) in enumerate(sorted(named, key=order), start=1):
         yield Finding(
             rank=rank,
-            headline=rank == 1 and found.matters,
-            family=found.family,
-            table=found.table,
-            group=one.group,
-            reference=one.reference,
-            measure=one.measure,
-            value=one.value,
-            reference_value=one.reference_value,
-            gap=one.gap,
-            interval=one.gap_interval,
-            ratio=one.ratio,
-            adjusted=one.tests.adjusted,
-            tests=one.tests.corrected_for or 0,
-            smallest_gap=one.smallest_gap_in_family,
-            verdict=found.verdict,
-            worse=one.worse,
-            no_gap=one.no_gap,
+            headline=rank == 1 and _may_lead(comparison, settings),
+            family=comparison.family or "single",
+            table=table,
+            group=comparison.group,
+            reference=comparison.reference,
+            measure=comparison.measure,
+            value=comparison.value,
+            reference_value=comparison.reference_value,
+            gap=comparison.gap,
+            interval=comparison.gap_interval,
+            ratio=comparison.ratio,
+            adjusted=comparison.tests.adjusted,
+            tests=comparison.tests.corrected_for or 0,
+            smallest_gap=comparison.smallest_gap_in_family,
+            verdict=comparison.verdict or "not settled",
+            worse=comparison.worse,
+            no_gap=comparison.no_gap,
         )
 
 
-def _candidates(tables: Iterable[GroupTable], settings: GroupSettings) -> Iterator[_Candidate]:
-    for table in tables:
-        for one in table.comparisons:
-            if one.verdict is not None and one.family is not None:
-                yield _Candidate(
-                    table=table.name,
-                    one=one,
-                    family=one.family,
-                    verdict=one.verdict,
-                    matters=_matters(one, settings),
-                )
-
-
-def _matters(one: Comparison, settings: GroupSettings) -> bool:
-    """Whether a finding may lead: a gap that is shown, or one that is open and large."""
-    if one.verdict == "gap shown":
+def _may_lead(comparison: Comparison, settings: GroupSettings) -> bool:
+    """Whether a finding may lead: a gap that is shown, or one that is not settled and large."""
+    if comparison.verdict == "gap shown":
         return True
-    return one.verdict == "not settled" and (
-        abs(one.gap) >= settings.concern or one.below_four_fifths
+    return comparison.verdict == "not settled" and (
+        abs(comparison.gap) >= settings.concern or comparison.below_four_fifths
     )

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.bundle.store import SCHEMA, VERSION
-from recourse_audit.groups.arrays import Ints
 from recourse_audit.groups.inference import FEWEST_TIED
+from recourse_audit.groups.redraws import Ints
 from recourse_audit.groups.report import group_report
 from recourse_audit.records.groups import Communities, GroupReport
 from recourse_audit.records.recourse import CommonAction

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from recourse_audit.groups import common_actions as action_sets
-from recourse_audit.groups.arrays import Mask
 from recourse_audit.groups.common_actions import greedy_set, smallest_set
+from recourse_audit.groups.redraws import Mask
 
 
 def drawn(seed: int, people: int = 60, actions: int = 7) -> Mask:

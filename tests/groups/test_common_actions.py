@@ -8,7 +8,7 @@ from rich.console import Console
 
 from recourse_audit.groups.common_actions import Draft, give_gap_verdicts
 from recourse_audit.groups.inference import GapTest
-from recourse_audit.records.group_figures import CommonActions
+from recourse_audit.records.group_figures import CommonActions, Precision, WhyUntested
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.groups_csv import groups_csv
 from recourse_audit.render.pages.groups import groups_view
@@ -105,15 +105,28 @@ def test_a_plus_means_that_an_action_serves_fewer_of_the_group() -> None:
 
 
 def drafted(difference: float, error: float | None, p: float | None) -> Draft:
-    tested = GapTest(
-        difference=difference, error=error, p=p, reason=None if p is not None else "few_cases"
-    )
+    precision = None
+    if error is not None:
+        precision = Precision(
+            error=error,
+            effective=90.0,
+            inflation=1.0,
+            redrawn=1.0,
+            fit=0.1,
+            redraws=100,
+            sampled=None,
+            by_column=None,
+        )
+    reason: WhyUntested | None = None if p is not None else "few_cases"
+    tested = GapTest(difference=difference, precision=precision, p=p, reason=reason)
     return Draft(table="origin", group="south", reference="north", tested=tested)
 
 
 def test_verdicts_are_corrected_for_all_gaps_that_were_tested() -> None:
     drafts = [drafted(0.2, 0.05, 6e-5), drafted(0.1, 0.05, 0.06), drafted(-0.2, 0.05, 6e-5)]
-    made = give_gap_verdicts([*drafts, drafted(0.3, None, None)], settings("origin", concern=0.1))
+    made = [
+        *give_gap_verdicts([*drafts, drafted(0.3, None, None)], settings("origin", concern=0.1))
+    ]
     assert [one.verdict for one in made] == ["gap shown", "not settled", "gap shown", "not settled"]
     assert made[0].adjusted == pytest.approx(3 * 6e-5)
     assert {one.corrected_for for one in made} == {3}
