@@ -34,7 +34,7 @@ def layered_network(
     *,
     layers: Sequence[tuple[str, int]] = KARATE,
     heads: Sequence[Head] = (Head(name="final", of="conv3", how="linear", columns=4),),
-    shown: Sequence[str] | None = None,
+    order: Sequence[str] | None = None,
     features: int = 5,
     batch: bool = False,
     labels: bool = False,
@@ -42,7 +42,7 @@ def layered_network(
     gain: float = 1.0,
     seed: int = 0,
 ) -> Path:
-    """Write a network of layers with a tanh each, and heads; `shown` orders and limits outputs."""
+    """Write a network of layers with a tanh each, and heads; `order` orders and limits outputs."""
     sheet = Sheet(seed=seed)
     x = sheet.input("x", "float32", ["N", features])
     edges = sheet.input("edge_index", "int64", [2, "E"])
@@ -64,7 +64,7 @@ def layered_network(
         source, width = values[head.of]
         made, infos[head.name] = _made(sheet, head, source, width, parts, groups, pairs)
         values[head.name] = (made, head.columns)
-    names = list(infos) if shown is None else list(shown)
+    names = list(infos) if order is None else list(order)
     for name in names:
         made = values[name][0]
         if made.startswith("zipmap"):  # no operator renames a sequence

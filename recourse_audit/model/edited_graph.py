@@ -33,6 +33,7 @@ from recourse_audit.model.edits import (
     edits_of,
     exceeds,
     join_edits,
+    loops_on,
     receptive_field,
 )
 from recourse_audit.model.queries import Pool, Union, list_once, side_by_side
@@ -429,15 +430,14 @@ def _fitting(field: Field, arcs_per_edit: float) -> int:
 
 def _single_nodes(graph: Graph, people: Ints) -> Union:
     """People, in ascending order, as graphs of one node each, with their loops."""
-    first, last = (np.searchsorted(graph.loop_node, people, side) for side in ("left", "right"))
-    arcs = np.concatenate(([0], np.cumsum(last - first)))
-    owner = np.repeat(np.arange(len(people)), last - first)
-    loops = (first - arcs[:-1])[owner] + np.arange(len(owner))
+    loops = loops_on(graph, people)
+    owner = np.searchsorted(people, graph.loop_node[loops])
+    starts = np.arange(len(people) + 1)
     return Union(
         nodes=people,
-        node_starts=np.arange(len(people) + 1),
+        node_starts=starts,
         sources=owner,
         targets=owner,
         ties=graph.loop_tie[loops],
-        arc_starts=arcs,
+        arc_starts=np.searchsorted(owner, starts),
     )

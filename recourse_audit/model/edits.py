@@ -190,7 +190,7 @@ def with_every_tie(graph: Graph, full: Ints, more: NDArray[np.integer]) -> Field
     arcs, _ = spans(graph.pair_starts, pairs)
     ends = (full, more, graph.pair_low[pairs], graph.pair_high[pairs])
     nodes = np.unique(np.concatenate(ends)).astype(np.int64)
-    return Field(nodes=nodes, **_arcs_between(graph, nodes, arcs, _loops(graph, full)))
+    return Field(nodes=nodes, **_arcs_between(graph, nodes, arcs, loops_on(graph, full)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,7 +263,7 @@ def arriving_field(
     for hop in range(1, depth + 1 + int(degrees)):
         arriving = _arriving(graph, frontier)
         arcs.append(arriving)
-        loops.append(_loops(graph, frontier))
+        loops.append(loops_on(graph, frontier))
         along = places_in(frontier, added[1]) != OUTSIDE
         frontier = np.unique(np.concatenate((graph.arc_source[arriving], added[0, along])))
         frontier = frontier[places_in(nodes, frontier) == OUTSIDE]
@@ -319,7 +319,7 @@ def _arriving(graph: Graph, nodes: Ints) -> Ints:
     return arriving
 
 
-def _loops(graph: Graph, nodes: Ints) -> Ints:
+def loops_on(graph: Graph, nodes: Ints) -> Ints:
     """The loops on some nodes, which are in ascending order."""
     if not len(graph.loop_node):
         return np.empty(0, np.int64)

@@ -221,12 +221,15 @@ def adjacency(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """A query with the self-loops, norms and padding that the model expects."""
+    """A query with the self-loops, norms and padding that the model expects.
+
+    There are weights only for a model that takes them, or an adjacency matrix.
+    """
 
     query: Query
     nodes: int
     ends: Ints
-    weights: Floats | None
+    weights: Floats
 
 
 class Feeder:
@@ -257,7 +260,7 @@ class Feeder:
             "sources": lambda p, _: p.ends[0],
             "targets": lambda p, _: p.ends[1],
             "adjacency": self._adjacency,
-            "edge_weight": lambda p, port: _weights(p).reshape(-1, *[1] * (len(port.inner) - 1)),
+            "edge_weight": lambda p, port: p.weights.reshape(-1, *[1] * (len(port.inner) - 1)),
             "edge_attributes": lambda p, port: self._of_arcs(p, p.query.attributes, port),
             "edge_type": lambda p, port: self._of_arcs(p, p.query.kind, port),
             "node_ids": lambda p, _: _pad(p.query.nodes, p.nodes),
@@ -317,7 +320,7 @@ class Feeder:
         ends = query.ends
         if self._loops:
             ends = _with_loops(ends, missing_loops(ends[0], ends[1], nodes))
-        weights: Floats | None = None
+        weights: Floats = np.empty(0)
         if self._weighted:
             given = np.ones(query.arc_count) if query.weight is None else query.weight
             weights = np.append(given, np.ones(ends.shape[1] - len(given)))
@@ -325,7 +328,7 @@ class Feeder:
         if self._fixed_arcs is not None:
             gap = self._gap(query, nodes, ends.shape[1])
             ends = _with_loops(ends, np.full(gap, nodes - 1))
-            weights = None if weights is None else np.append(weights, np.zeros(gap))
+            weights = np.append(weights, np.zeros(gap))
         return Prepared(query=query, nodes=nodes, ends=ends, weights=weights)
 
     def _gap(self, query: Query, nodes: int, arcs: int) -> int:
@@ -355,7 +358,7 @@ class Feeder:
     def _adjacency(self, prepared: Prepared, port: InputPort) -> np.ndarray:
         del port
         return adjacency(
-            _weights(prepared),
+            prepared.weights,
             prepared.ends[0],
             prepared.ends[1],
             prepared.nodes,
@@ -376,11 +379,6 @@ class Feeder:
 def _with_loops(ends: Ints, nodes: Ints) -> Ints:
     """Add an arc from each of some nodes to itself."""
     return np.concatenate((ends, np.broadcast_to(nodes, (2, len(nodes)))), axis=1)
-
-
-def _weights(prepared: Prepared) -> Floats:
-    assert prepared.weights is not None, "a model that takes weights has been given them"
-    return prepared.weights
 
 
 def _graph_numbers(prepared: Prepared, port: InputPort) -> np.ndarray:

@@ -20,7 +20,7 @@ def layered_audit(folder: Path, more: str = "") -> Path:
     """An audit with three classes of a model that returns its hidden layers first."""
     settings = small_audit(folder, old='path = "model.onnx"', new=f'path = "model.onnx"\n{more}')
     layers, shown = (("conv1", 8), ("conv2", 8)), ["early", "conv2", "final"]
-    layered_network(folder / "model.onnx", layers=layers, heads=HEADS, shown=shown)
+    layered_network(folder / "model.onnx", layers=layers, heads=HEADS, order=shown)
     return settings
 
 

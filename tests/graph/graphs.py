@@ -89,23 +89,23 @@ def _rows(columns: Columns) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def assert_equal(one: Graph, other: Graph) -> None:
+def assert_equal(first: Graph, other: Graph) -> None:
     """Fail at the first field in which two graphs differ."""
     for field in fields(Graph):
         if field.name not in {"ties", "attributes"}:
-            _assert_same(getattr(one, field.name), getattr(other, field.name), field.name)
+            _assert_same(getattr(first, field.name), getattr(other, field.name), field.name)
     for field in fields(Ties):
         _assert_same(
-            getattr(one.ties, field.name), getattr(other.ties, field.name), f"ties.{field.name}"
+            getattr(first.ties, field.name), getattr(other.ties, field.name), f"ties.{field.name}"
         )
-    assert sorted(one.attributes) == sorted(other.attributes)
-    for name, values in one.attributes.items():
+    assert sorted(first.attributes) == sorted(other.attributes)
+    for name, values in first.attributes.items():
         _assert_same(values, other.attributes[name], f"attributes.{name}")
 
 
-def _assert_same(one: object, other: object, name: str) -> None:
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        assert one.dtype == other.dtype, name
-        assert one.tolist() == other.tolist(), name
+def _assert_same(first: object, other: object, name: str) -> None:
+    if isinstance(first, np.ndarray) and isinstance(other, np.ndarray):
+        assert first.dtype == other.dtype, name
+        assert first.tolist() == other.tolist(), name
     else:
-        assert one == other, name
+        assert first == other, name

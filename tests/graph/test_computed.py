@@ -82,8 +82,8 @@ def with_columns(
 
 
 def column(graph: Graph, name: str) -> list[Any]:
-    found: list[Any] = graph.columns[name].tolist()
-    return found
+    values: list[Any] = graph.columns[name].tolist()
+    return values
 
 
 @pytest.mark.parametrize("name", WRITERS)

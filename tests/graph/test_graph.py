@@ -100,12 +100,12 @@ def test_pairs_of_an_undirected_graph_do_not_depend_on_the_order_of_rows_and_end
 ) -> None:
     count, ties, kinds = drawn
     turned = [(b, a) for a, b in reversed(ties)]
-    one = index(count, ties, kinds, directed=False)
+    graph_as_listed = index(count, ties, kinds, directed=False)
     other = index(count, turned, kinds[::-1], directed=False)
-    assert one.pair_low.tolist() == other.pair_low.tolist()
-    assert one.pair_high.tolist() == other.pair_high.tolist()
-    assert one.neighbour.tolist() == other.neighbour.tolist()
-    assert one.pair_starts.tolist() == other.pair_starts.tolist()
+    assert graph_as_listed.pair_low.tolist() == other.pair_low.tolist()
+    assert graph_as_listed.pair_high.tolist() == other.pair_high.tolist()
+    assert graph_as_listed.neighbour.tolist() == other.neighbour.tolist()
+    assert graph_as_listed.pair_starts.tolist() == other.pair_starts.tolist()
 
 
 @given(multigraphs(), st.randoms(use_true_random=False))

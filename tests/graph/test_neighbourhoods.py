@@ -38,8 +38,8 @@ def test_a_neighbourhood_agrees_with_networkx(
     reference.add_edges_from(ties)
     nearest: dict[int, int] = {}
     for node in start:
-        found = nx.single_source_shortest_path_length(reference, node, cutoff=hops)
-        for other, distance in found.items():
+        lengths = nx.single_source_shortest_path_length(reference, node, cutoff=hops)
+        for other, distance in lengths.items():
             nearest[other] = min(distance, nearest.get(other, hops))
     result = neighbourhood(graph, np.array(start), hops)
     assert result.nodes.tolist() == sorted(nearest)

@@ -94,12 +94,12 @@ class World:
     def packed(self, edits: Sequence[Edit]) -> Edits:
         """Edits in the arrays that the program takes."""
         listed = list(enumerate(edits))
-        replaced = [(number, *item) for number, one in listed for item in one.replaced.items()]
+        replaced = [(number, *item) for number, edit in listed for item in edit.replaced.items()]
         return edits_of(
             len(edits),
-            np.array([(number, node) for number, one in listed for node in one.asked]).T,
-            dropped=np.array([(number, arc) for number, one in listed for arc in one.dropped]).T,
-            added=np.array([(number, *arc) for number, one in listed for arc in one.added]).T,
+            np.array([(number, node) for number, edit in listed for node in edit.asked]).T,
+            dropped=np.array([(number, arc) for number, edit in listed for arc in edit.dropped]).T,
+            added=np.array([(number, *arc) for number, edit in listed for arc in edit.added]).T,
             replaced=np.array(replaced).T,
             features=self.rows,
         )

@@ -158,8 +158,8 @@ def test_an_operator_without_an_implementation_is_named(tmp_path: Path) -> None:
     edges = sheet.input("edge_index", "int64", [2, "E"])
     depth, values = sheet.constant(3, "int32"), sheet.constant([0, 1], "float64")
     hot = sheet.op("OneHot", sheet.op("Cast", edges, to=6), depth, values)
-    some = sheet.op("Cast", sheet.op("ReduceSum", hot, keepdims=0), to=1)
-    path = sheet.save(tmp_path / "model.onnx", sheet.op("Add", x, some))
+    total = sheet.op("Cast", sheet.op("ReduceSum", hot, keepdims=0), to=1)
+    path = sheet.save(tmp_path / "model.onnx", sheet.op("Add", x, total))
     assert "uses an operator that onnxruntime does not have" in refused(path)
 
 
@@ -303,8 +303,8 @@ def test_an_input_that_no_role_fits_is_named_with_the_roles_there_are(tmp_path: 
     assert "'mask' (bool [N]) fits no role" in message
     assert 'model.roles = { "mask" = "…" }' in message
     assert "edge_weight" in message
-    shown = open_model(tmp_path / "model.onnx", complete=False)
-    assert [port.role for port in shown.signature.inputs] == ["features", "edges", None]
+    opened = open_model(tmp_path / "model.onnx", complete=False)
+    assert [port.role for port in opened.signature.inputs] == ["features", "edges", None]
 
 
 def test_a_second_list_of_ties_fits_no_role(tmp_path: Path) -> None:

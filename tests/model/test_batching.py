@@ -232,9 +232,9 @@ def among(graph: Graph, nodes: Ints) -> Union:
 def test_the_whole_graph_and_all_its_nodes_together_are_one_question() -> None:
     for seed in range(10):
         graph = random_graph(np.random.default_rng(seed), directed=bool(seed % 2))
-        one, other = whole(graph), among(graph, np.arange(graph.node_count))
+        everybody, other = whole(graph), among(graph, np.arange(graph.node_count))
         for name in ("nodes", "node_starts", "sources", "targets", "ties", "arc_starts"):
-            assert getattr(one, name).tolist() == getattr(other, name).tolist()
+            assert getattr(everybody, name).tolist() == getattr(other, name).tolist()
 
 
 def test_a_neighbourhood_answers_as_the_whole_graph_does(plain: Path) -> None:

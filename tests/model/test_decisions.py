@@ -173,8 +173,8 @@ def test_a_value_without_a_line_is_refused(by: dict[str, Any], named: str) -> No
 
 def best(values: list[float], ids: list[str], count: int) -> list[bool]:
     """Who is among the best, by sorting everybody; of equals, the first id."""
-    order = sorted(range(len(values)), key=lambda one: (-values[one], ids[one]))
-    return [one in order[:count] for one in range(len(values))]
+    order = sorted(range(len(values)), key=lambda person: (-values[person], ids[person]))
+    return [person in order[:count] for person in range(len(values))]
 
 
 LEVELS = st.integers(0, 6)
@@ -201,7 +201,7 @@ def test_a_quota_lets_in_the_best_of_everybody_and_whoever_changes_is_ranked_ane
     assert sum(expected) == count == decisions.places
     who = data.draw(st.integers(0, len(values) - 1))
     new = float(data.draw(LEVELS)) + data.draw(st.sampled_from([0, 0.5]))
-    changed = [new if one == who else value for one, value in enumerate(values)]
+    changed = [new if person == who else value for person, value in enumerate(values)]
     expected = best([sign * value for value in changed], ids, count)
     [inside] = decisions.favourable(scores(new), who).tolist()
     assert inside == expected[who]
@@ -210,9 +210,9 @@ def test_a_quota_lets_in_the_best_of_everybody_and_whoever_changes_is_ranked_ane
     assert margin == sign * (new - line)
     assert inside if margin > 0 else not inside if margin < 0 else True
     assert decisions.rank(scores(new), who) == 1 + sum(
-        (-sign * value, ids[one]) < (-sign * new, ids[who])
-        for one, value in enumerate(values)
-        if one != who
+        (-sign * value, ids[person]) < (-sign * new, ids[who])
+        for person, value in enumerate(values)
+        if person != who
     )
 
 
@@ -250,10 +250,10 @@ def test_a_share_is_rounded_down_and_counts_those_with_an_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("quota", "said"),
+    ("quota", "message"),
     [(0.01, "lets in nobody"), (3, "lets in everybody"), (7, "lets in everybody")],
 )
-def test_a_quota_that_decides_nothing_is_refused(quota: float, said: str) -> None:
+def test_a_quota_that_decides_nothing_is_refused(quota: float, message: str) -> None:
     rows = scores(1, 2, 3)
-    with pytest.raises(SettingsError, match=said):
+    with pytest.raises(SettingsError, match=message):
         decisions_over(rows, ["yes"], ["no", "yes"], kind="score", quota=quota)

@@ -46,10 +46,10 @@ def test_ten_thousand_edits_are_answered_as_on_the_whole_graph(tmp_path: Path) -
         kind, layers, world, edits = drawn(tmp_path, seed)
         right = world.answers(edits)
         for form in forms_of(kind):
-            found = asked(world, edits, layers, form)
-            assert nearly_equal(found, right), (seed, kind, layers, form)
+            answers = asked(world, edits, layers, form)
+            assert nearly_equal(answers, right), (seed, kind, layers, form)
             # An exponential may round otherwise at another place of a vector.
-            same = np.array_equal(found, right, equal_nan=True)
+            same = np.array_equal(answers, right, equal_nan=True)
             assert same or kind == "gat", (seed, kind, layers, form)
 
 
@@ -76,9 +76,9 @@ def test_every_way_to_ask_gives_the_answers_of_the_whole_graph(
     halves = join_edits([world.packed(edits[:half]), world.packed(edits[half:])])
     for way in WAYS:
         for packed in (world.packed(edits), halves):
-            found, fits = edited.answers(packed, way)
+            answers, fits = edited.answers(packed, way)
             assert fits.all()
-            assert nearly_equal(found, right), way
+            assert nearly_equal(answers, right), way
     assert nearly_equal(edited.on_whole_graph(world.packed(edits)), right)
 
 
@@ -136,10 +136,10 @@ def test_few_edits_and_edits_that_reach_nobody_are_answered(
         [],
     ):
         for form in forms_of(kind):
-            found = asked(world, few, layers, form)
-            assert found.shape == (sum(len(edit.asked) for edit in few), CLASSES)
-            if len(found):
-                assert nearly_equal(found, world.answers(few))
+            answers = asked(world, few, layers, form)
+            assert answers.shape == (sum(len(edit.asked) for edit in few), CLASSES)
+            if len(answers):
+                assert nearly_equal(answers, world.answers(few))
 
 
 @pytest.mark.parametrize("kind", ["gcn", "rgcn", "sage", "weighted_gcn"])
@@ -157,17 +157,17 @@ def test_an_arc_that_an_edit_drops_twice_is_dropped_once(kind: str, tmp_path: Pa
     _, layers, world, edits = drawn(tmp_path, 3, kind=kind, layers=2)
     twice = [replace(edit, dropped=edit.dropped * 2) for edit in edits]
     targets = world.graph.arc_target
-    one, other = np.flatnonzero(targets == np.bincount(targets).argmax())[:2].tolist()
+    first, other = np.flatnonzero(targets == np.bincount(targets).argmax())[:2].tolist()
     everybody = list(range(world.graph.node_count))
-    twice += [Edit(asked=everybody, dropped=[one, more]) for more in (other, one)]
+    twice += [Edit(asked=everybody, dropped=[first, more]) for more in (other, first)]
     assert nearly_equal(asked(world, twice, layers, forms_of(kind)[0]), world.answers(twice))
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_depth_larger_than_the_model_s_gives_the_same_answers(seed: int, tmp_path: Path) -> None:
     kind, layers, world, edits = drawn(tmp_path, seed, layers=1 + seed % 3)
-    found = asked(world, edits, layers + 2, forms_of(kind)[0])
-    assert nearly_equal(found, world.answers(edits))
+    answers = asked(world, edits, layers + 2, forms_of(kind)[0])
+    assert nearly_equal(answers, world.answers(edits))
 
 
 @pytest.mark.parametrize("form", ["plain", "degree"])
@@ -253,9 +253,9 @@ def asked(world: World, edits: list[Edit], depth: int, form: Form) -> Floats:
     return StateSharing(world.graph, world.batcher, depth, form).answers(world.packed(edits))
 
 
-def nearly_equal(found: Floats, right: Floats) -> bool:
+def nearly_equal(answers: Floats, right: Floats) -> bool:
     """Whether probabilities agree to 1e-6; what is no number in one is none in the other."""
-    return np.allclose(np.exp(found), np.exp(right), rtol=0, atol=1e-6, equal_nan=True)
+    return np.allclose(np.exp(answers), np.exp(right), rtol=0, atol=1e-6, equal_nan=True)
 
 
 def main(first: int, last: int) -> None:
@@ -266,9 +266,9 @@ def main(first: int, last: int) -> None:
             kind, layers, world, edits = drawn(Path(folder), seed)
             right = world.answers(edits)
             for form in forms_of(kind):
-                found = asked(world, edits, layers, form)
-                if not np.array_equal(found, right, equal_nan=True):
-                    how = "rounded" if nearly_equal(found, right) else "different"
+                answers = asked(world, edits, layers, form)
+                if not np.array_equal(answers, right, equal_nan=True):
+                    how = "rounded" if nearly_equal(answers, right) else "different"
                     sys.stdout.write(f"{seed} {kind} {layers} {form}: {how}\n")
             cases += len(edits)
     sys.stdout.write(f"{cases:,} edits compared\n")

@@ -96,9 +96,9 @@ def test_a_gcn_never_passes_for_plain_whatever_the_scale_of_its_features(
     """Probabilities that are nearly equal, or nearly 0 and 1, hide how messages are weighed."""
     for seed in range(4):
         path = network(tmp_path / "model.onnx", "gcn", seed=seed, head=head)
-        found = probed(path, a_pool(scale=scale, seed=seed), seed=seed).sender_degree
+        degree = probed(path, a_pool(scale=scale, seed=seed), seed=seed).sender_degree
         # A softmax that gives 0 and 1 only tells nothing, so that no form may be used.
-        assert found is True or (found is None and head == "softmax" and scale > 100)
+        assert degree is True or (degree is None and head == "softmax" and scale > 100)
 
 
 @pytest.mark.parametrize(

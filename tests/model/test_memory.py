@@ -170,8 +170,8 @@ def weights_past_the_limit_are_not_opened(folder: Path) -> None:
 
 
 LIMITED = {
-    one.__name__: one
-    for one in (
+    check.__name__: check
+    for check in (
         what_calls_leave_behind_counts_until_it_is_freed,
         memory_that_others_hold_does_not_count,
         a_question_past_the_limit_keeps_nothing_and_the_next_one_is_answered,

@@ -98,15 +98,15 @@ def test_an_embedding_beside_the_decision_is_no_error_once_classes_are_declared(
 ) -> None:
     for order in (["embedding", "logits"], ["logits", "embedding"]):
         path = layered_network(
-            tmp_path / "model.onnx", layers=EMBEDDED, heads=[LOGITS], shown=order
+            tmp_path / "model.onnx", layers=EMBEDDED, heads=[LOGITS], order=order
         )
         assert chosen(path, classes=2).name == "logits"
         assert 'output_name = "logits"' in refusal(path)
 
 
 def test_an_embedding_as_wide_as_a_wrong_declaration_is_not_taken(tmp_path: Path) -> None:
-    shown = ["embedding", "logits"]
-    path = layered_network(tmp_path / "model.onnx", layers=EMBEDDED, heads=[LOGITS], shown=shown)
+    order = ["embedding", "logits"]
+    path = layered_network(tmp_path / "model.onnx", layers=EMBEDDED, heads=[LOGITS], order=order)
     assert '"logits" may come after "embedding"' in refusal(path, classes=16)
 
 
@@ -119,8 +119,8 @@ def test_weights_of_ties_codes_and_matrices_beside_the_decision_are_no_error(
         LOGITS,
         Head(name="code", of="logits", how="code"),
     ]
-    shown = ["attention", "similar", "code", "logits"]
-    path = layered_network(tmp_path / "model.onnx", layers=EMBEDDED, heads=heads, shown=shown)
+    order = ["attention", "similar", "code", "logits"]
+    path = layered_network(tmp_path / "model.onnx", layers=EMBEDDED, heads=heads, order=order)
     for classes in (None, 2):
         output = chosen(path, classes=classes)
         assert output.name == "logits"
@@ -137,8 +137,8 @@ def test_weights_of_ties_codes_and_matrices_beside_the_decision_are_no_error(
 @pytest.mark.parametrize("form", ["softmax", "log_softmax"])
 def test_scores_and_their_probabilities_are_one_decision(form: str, tmp_path: Path) -> None:
     heads = [LOGITS, Head(name="chances", of="logits", how=form)]
-    for shown in (["chances", "logits"], ["logits", "chances"]):
-        path = layered_network(tmp_path / "model.onnx", layers=EMBEDDED, heads=heads, shown=shown)
+    for order in (["chances", "logits"], ["logits", "chances"]):
+        path = layered_network(tmp_path / "model.onnx", layers=EMBEDDED, heads=heads, order=order)
         output = chosen(path)
         assert (output.name, output.kind) == ("logits", "logits")
         assert output.taken.endswith('; "chances" has the same decision')
@@ -148,16 +148,16 @@ def test_scores_and_their_probabilities_are_one_decision(form: str, tmp_path: Pa
 
 def test_of_several_outputs_only_one_with_a_single_column_is_a_score(tmp_path: Path) -> None:
     heads = [LOGITS, Head(name="points", of="embedding", how="linear", columns=1)]
-    shown = ["logits", "points"]
-    path = layered_network(tmp_path / "model.onnx", layers=EMBEDDED, heads=heads, shown=shown)
+    order = ["logits", "points"]
+    path = layered_network(tmp_path / "model.onnx", layers=EMBEDDED, heads=heads, order=order)
     assert chosen(path, classes=2, output="score").name == "points"
     assert 'output_name = "points"' in refusal(path, classes=2)
 
 
 def test_two_heads_with_the_same_number_of_classes_are_in_doubt(tmp_path: Path) -> None:
     heads = [LOGITS, Head(name="other_task", of="embedding", how="linear")]
-    shown = ["logits", "other_task"]
-    path = layered_network(tmp_path / "model.onnx", layers=EMBEDDED, heads=heads, shown=shown)
+    order = ["logits", "other_task"]
+    path = layered_network(tmp_path / "model.onnx", layers=EMBEDDED, heads=heads, order=order)
     message = refusal(path, classes=2)
     assert 'output_name = "logits" or output_name = "other_task"' in message
     assert chosen(path, classes=2, output_name="other_task").name == "other_task"
@@ -169,7 +169,7 @@ def test_rows_that_sum_to_one_are_not_passed_over_for_a_layer_that_sees_farther(
     layers = (("conv1", 2), ("conv2", 2))
     heads = [Head(name="chances", of="conv1", how="softmax")]
     path = layered_network(
-        tmp_path / "model.onnx", layers=layers, heads=heads, shown=["chances", "conv2"]
+        tmp_path / "model.onnx", layers=layers, heads=heads, order=["chances", "conv2"]
     )
     assert '"chances" may come after "conv2"' in refusal(path, classes=2)
 
@@ -192,7 +192,7 @@ def test_a_model_that_answers_at_random_and_has_several_outputs_is_refused(tmp_p
 @pytest.mark.parametrize("batch", [True, False])
 def test_a_model_with_one_row_per_graph_is_called_what_it_is(batch: bool, tmp_path: Path) -> None:
     heads = [Head(name="toxic", of="conv3", how="graph")]
-    path = layered_network(tmp_path / "model.onnx", heads=heads, shown=["toxic"], batch=batch)
+    path = layered_network(tmp_path / "model.onnx", heads=heads, order=["toxic"], batch=batch)
     message = refusal(path)
     assert 'the output "toxic" has one row per graph: the model decides on whole graphs' in message
     assert "Decisions on nodes can be audited, and nothing else" in message
@@ -206,7 +206,7 @@ def test_a_model_with_one_row_per_graph_is_called_what_it_is(batch: bool, tmp_pa
 def test_a_graph_head_with_other_classes_than_declared_is_no_rival(tmp_path: Path) -> None:
     heads = [LOGITS, Head(name="size", of="embedding", how="graph", columns=5)]
     path = layered_network(
-        tmp_path / "model.onnx", layers=EMBEDDED, heads=heads, shown=["size", "logits"], batch=True
+        tmp_path / "model.onnx", layers=EMBEDDED, heads=heads, order=["size", "logits"], batch=True
     )
     assert chosen(path, classes=2).name == "logits"
     assert "the model may decide on whole graphs" in refusal(path)
@@ -214,13 +214,13 @@ def test_a_graph_head_with_other_classes_than_declared_is_no_rival(tmp_path: Pat
 
 def test_a_model_that_is_asked_about_pairs_is_called_what_it_is(tmp_path: Path) -> None:
     heads = [Head(name="link", of="conv3", how="tie", columns=1)]
-    path = layered_network(tmp_path / "model.onnx", heads=heads, shown=["link"], labels=True)
+    path = layered_network(tmp_path / "model.onnx", heads=heads, order=["link"], labels=True)
     roles = {port.name: port.role for port in OnnxModel(ModelSettings(path=path)).signature.inputs}
     assert roles == {"x": "features", "edge_index": "edges", "edge_label_index": "edge_labels"}
     message = refusal(path)
     assert 'the output "link" has one row per tie: the model decides on ties, not on' in message
     both = layered_network(
-        tmp_path / "both.onnx", heads=heads, shown=["conv3", "link"], labels=True
+        tmp_path / "both.onnx", heads=heads, order=["conv3", "link"], labels=True
     )
     assert "the model may decide on ties" in refusal(both, classes=2)
     assert chosen(both, classes=2, output_name="conv3").name == "conv3"
@@ -232,7 +232,7 @@ def test_a_second_list_of_ties_with_another_name_is_not_taken_for_pairs_to_score
     from onnx import load, save
 
     heads = [Head(name="link", of="conv3", how="tie", columns=1)]
-    path = layered_network(tmp_path / "model.onnx", heads=heads, shown=["link"], labels=True)
+    path = layered_network(tmp_path / "model.onnx", heads=heads, order=["link"], labels=True)
     model = load(path)
     for node in model.graph.node:
         for place, name in enumerate(node.input):
@@ -250,13 +250,13 @@ def test_a_sequence_of_maps_is_named_and_skipped(tmp_path: Path) -> None:
         Head(name="chances", of="logits", how="softmax"),
         Head(name="output_probability", of="chances", how="zipmap"),
     ]
-    shown = ["output_probability", "logits"]
-    path = layered_network(tmp_path / "model.onnx", layers=EMBEDDED, heads=heads, shown=shown)
+    order = ["output_probability", "logits"]
+    path = layered_network(tmp_path / "model.onnx", layers=EMBEDDED, heads=heads, order=order)
     assert chosen(path).name == "logits"
     skipped = listed(path)["output_probability"]
     assert (skipped.rows, skipped.dtype) == (None, "seq(map(int64,tensor(float)))")
     assert "which is not read" in skipped.looks
-    only = layered_network(tmp_path / "only.onnx", layers=EMBEDDED, heads=heads, shown=shown[:1])
+    only = layered_network(tmp_path / "only.onnx", layers=EMBEDDED, heads=heads, order=order[:1])
     with pytest.raises(ModelError, match=r"sequence of maps.*export the model again with zipmap"):
         OnnxModel(ModelSettings(path=only))
     with pytest.raises(ModelError, match="sequence of maps"):
@@ -265,7 +265,7 @@ def test_a_sequence_of_maps_is_named_and_skipped(tmp_path: Path) -> None:
 
 def test_an_output_with_rows_of_some_nodes_only_is_described(tmp_path: Path) -> None:
     heads = [Head(name="seeds", of="conv3", how="first")]
-    path = layered_network(tmp_path / "model.onnx", heads=heads, shown=["seeds"])
+    path = layered_network(tmp_path / "model.onnx", heads=heads, order=["seeds"])
     message = refusal(path)
     assert 'no output has one row of scores per node ("seeds": a table of 3 by 2 for 11' in message
 

@@ -227,22 +227,22 @@ def test_whole_numbers_must_be_whole(tmp_path: Path, value: float, ok: bool) -> 
 
 
 def test_a_sound_pipeline_passes_the_probes(tmp_path: Path) -> None:
-    found = probed(by_name(tmp_path / "pipe.onnx"))
-    assert found == PreprocessingProbes(deterministic=True, row_by_row=True)
+    probes = probed(by_name(tmp_path / "pipe.onnx"))
+    assert probes == PreprocessingProbes(deterministic=True, row_by_row=True)
 
 
 @pytest.mark.parametrize("trap", ["mean", "order", "missing"])
 def test_rows_that_depend_on_others_are_found(tmp_path: Path, trap: str) -> None:
-    found = probed(by_name(tmp_path / "pipe.onnx", trap))
-    assert found.failed == ("row_by_row",)
-    assert "NOT ROW BY ROW" in found.notes["row_by_row"]
+    probes = probed(by_name(tmp_path / "pipe.onnx", trap))
+    assert probes.failed == ("row_by_row",)
+    assert "NOT ROW BY ROW" in probes.notes["row_by_row"]
 
 
 def test_randomness_is_found(tmp_path: Path) -> None:
-    found = probed(by_name(tmp_path / "pipe.onnx", "random"))
-    assert found.failed == ("deterministic",)
-    assert found.row_by_row is None
-    assert "variable[0]" in found.notes["deterministic"]
+    probes = probed(by_name(tmp_path / "pipe.onnx", "random"))
+    assert probes.failed == ("deterministic",)
+    assert probes.row_by_row is None
+    assert "variable[0]" in probes.notes["deterministic"]
 
 
 def test_rounding_in_a_matrix_product_is_not_taken_for_dependence(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def port(name: str, dtype: str, *shape: int | str | None) -> InputPort:
 
 def guessed(*ports: InputPort, complete: bool = True) -> list[str | None]:
     settings = ModelSettings(path=Path("model.onnx"))
-    return [found.role for found in assign_roles(ports, settings, complete=complete)]
+    return [port.role for port in assign_roles(ports, settings, complete=complete)]
 
 
 X = port("x", "float32", "N", 5)
@@ -154,7 +154,7 @@ def test_a_leading_axis_of_one_is_seen_on_every_input() -> None:
     roles = ["features", "edges", "edge_attributes", "edge_weight", "edge_type"]
     assert guessed(*ports) == roles
     settings = ModelSettings(path=Path("model.onnx"))
-    assert all(found.has_batch_axis for found in assign_roles(ports, settings))
+    assert all(port.has_batch_axis for port in assign_roles(ports, settings))
 
 
 def test_integer_features_are_known_beside_the_ties() -> None:

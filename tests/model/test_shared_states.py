@@ -48,8 +48,8 @@ def test_answers_are_those_of_each_graph_by_itself(
     for form in forms_of(kind):
         sharing = Sharing(depth=layers, form=form)
         shared = QueryBatcher(world.batcher.model, pool_of(world.graph), sharing=sharing)
-        found = shared.ask(union, rows)
-        assert nearly_equal(found, right), form
+        answers = shared.ask(union, rows)
+        assert nearly_equal(answers, right), form
         assert shared.graphs == alone.graphs == PARTS
 
 
