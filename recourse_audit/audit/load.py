@@ -18,12 +18,11 @@ from recourse_audit.audit.population import groups_by, known_outcomes
 from recourse_audit.errors import InputError, ModelError, SettingsError, SubjectError
 from recourse_audit.graph.columns import (
     IN_MEMORY,
-    ColumnKind,
     Positions,
     near_matches,
     with_raw_columns,
 )
-from recourse_audit.graph.computed import Computation, with_computed
+from recourse_audit.graph.computed import with_computed
 from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher, Repeater, sharing_of
@@ -31,7 +30,6 @@ from recourse_audit.model.decisions import DecisionRule
 from recourse_audit.model.preprocessing import (
     Encoder,
     Pipeline,
-    PipelineEncoder,
     encoder_of,
     probe_rows,
 )
@@ -56,14 +54,14 @@ from recourse_audit.settings.section import is_file
 class Preprocessing:
     """A pipeline with the columns that it takes, and what the probes found."""
 
-    encoder: PipelineEncoder
+    encoder: Pipeline
     probes: PreprocessingProbes
     features: int
 
     @property
     def report(self) -> PreprocessingReport:
         """What `inspect` says about it."""
-        pipeline = self.encoder.pipeline
+        pipeline = self.encoder
         return PreprocessingReport(
             file=pipeline.path.name,
             sha256=pipeline.digest(),
@@ -85,16 +83,16 @@ class Preprocessing:
     def problem(self) -> str:
         """Why nobody can be audited with this pipeline; empty if everybody can."""
         notes = " ".join(self.probes.notes.values())
-        return f"{self.encoder.pipeline.path}: {notes}" if self.probes.failed else ""
+        return f"{self.encoder.path}: {notes}" if self.probes.failed else ""
 
     @property
     def digests(self) -> dict[str, str]:
         """SHA-256 of every file of the pipeline, by name."""
-        return self.encoder.pipeline.digests
+        return self.encoder.digests
 
     def digest(self) -> str:
         """One SHA-256 for all of the pipeline."""
-        return self.encoder.pipeline.digest()
+        return self.encoder.digest()
 
     def check(self) -> None:
         """Refuse a pipeline whose features could not be relied on."""
@@ -110,10 +108,7 @@ def preprocessed(
     timeout: float | None = None,
 ) -> tuple[Graph, Preprocessing]:
     """Read the graph, or take the one in memory, and have the pipeline make its features."""
-    computation = Computation(settings)
-    made: dict[str, ColumnKind] = dict.fromkeys(computation.maker, "numbers")
-    made |= dict.fromkeys(computation.categories, "text")
-    pipeline = Pipeline(model, settings.features, made=made, timeout=timeout)
+    pipeline = Pipeline(model, settings, timeout=timeout)
     if graph is None:
         graph = read_graph(settings, pipeline)
         origin = settings.origin
@@ -121,13 +116,12 @@ def preprocessed(
         place = IN_MEMORY
         graph = with_computed(with_raw_columns(graph, pipeline, place), settings, place)
         origin = IN_MEMORY.name
-    intakes = pipeline.intakes([*graph.attributes], origin)
-    encoder = PipelineEncoder(pipeline, intakes, computation)
-    columns = {name: graph.columns[name] for name in encoder.columns}
-    features = encoder.encode_nodes(columns, graph.ids, origin)
-    names = encoder.feature_names(features.shape[1])
-    probes = probe_rows(encoder.encode, columns, features, names)
-    preprocessing = Preprocessing(encoder=encoder, probes=probes, features=features.shape[1])
+    pipeline.take(pipeline.find_intakes([*graph.attributes], origin))
+    columns = {name: graph.columns[name] for name in pipeline.columns}
+    features = pipeline.encode_nodes(columns, graph.ids, origin)
+    names = pipeline.feature_names(features.shape[1])
+    probes = probe_rows(pipeline.encode, columns, features, names)
+    preprocessing = Preprocessing(encoder=pipeline, probes=probes, features=features.shape[1])
     return replace(graph, features=features, feature_names=names), preprocessing
 
 
@@ -289,7 +283,7 @@ def check_features(
     """Refuse a graph with more or fewer features than the model takes."""
     wanted, given = model.signature.feature_count, graph.features.shape[1]
     if preprocessing is not None and wanted not in (None, given):
-        pipeline = preprocessing.encoder.pipeline
+        pipeline = preprocessing.encoder
         raise ModelError(
             f"{pipeline.path}: gives {given} features (its output {pipeline.output.name!r}), and "
             f"the model {model.path} takes {wanted}; name the pipeline that the model was trained "

@@ -23,9 +23,8 @@ from recourse_audit.bundle.manifest import versions
 from recourse_audit.errors import AuditError, InputError
 from recourse_audit.execute.chunks import Answered, Answers, Part
 from recourse_audit.execute.process_pool import Failed
-from recourse_audit.graph.computed import Computation
 from recourse_audit.graph.graph import Floats, Graph, Strings, Ties
-from recourse_audit.model.preprocessing import Intake, Pipeline, PipelineEncoder, encoder_of
+from recourse_audit.model.preprocessing import Intake, Pipeline, encoder_of
 from recourse_audit.model.roles import OutputPort
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.bundle import GraphTable
@@ -171,12 +170,13 @@ class PipelineJob:
     sha256: str
     intakes: tuple[Intake, ...]
 
-    def open(self, settings: Settings, *, in_worker: bool) -> PipelineEncoder:
+    def open(self, settings: Settings, *, in_worker: bool) -> Pipeline:
         """Called in each worker; a pipeline that has changed is refused."""
-        pipeline = Pipeline(settings.model, in_worker=in_worker)
+        pipeline = Pipeline(settings.model, settings.graph, in_worker=in_worker)
         if pipeline.digest() != self.sha256:
             raise InputError(f"{pipeline.path}: has changed since the audit began; restore it")
-        return PipelineEncoder(pipeline, self.intakes, Computation(settings.graph))
+        pipeline.take(self.intakes)
+        return pipeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

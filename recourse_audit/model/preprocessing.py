@@ -119,14 +119,15 @@ class Intake:
 
 
 class Pipeline(Session):
-    """A sealed pipeline in onnxruntime, one thread, ready to be asked.
+    """A sealed pipeline in onnxruntime: an encoder, once it has been told its columns by `take`.
+
+    What follows from columns is computed first, then the pipeline is asked once for all rows.
 
     Parameters
     ----------
-    block
-        The columns of `graph.features`, which inputs that are not named after a column take.
-    made
-        Columns that follow from those of the table, whether it has them or not.
+    graph
+        `features` are columns that inputs take which are not named after a column; encodings and
+        derived columns follow from those of the table, whether it has them or not.
     timeout, in_worker
         As for any session.
     """
@@ -136,16 +137,17 @@ class Pipeline(Session):
     def __init__(
         self,
         settings: ModelSettings,
-        block: Sequence[str] = (),
+        graph: GraphSettings,
         *,
-        made: Mapping[str, ColumnKind] | None = None,
         timeout: float | None = None,
         in_worker: bool = False,
     ) -> None:
         assert settings.preprocessing is not None
         super().__init__(settings.preprocessing, settings, timeout=timeout, in_worker=in_worker)
-        self._block = tuple(block)
-        self._made = {} if made is None else made
+        self.computation = Computation(graph)
+        self._block = graph.features
+        self._made: dict[str, ColumnKind] = dict.fromkeys(self.computation.maker, "numbers")
+        self._made |= dict.fromkeys(self.computation.categories, "text")
         if not self.inputs:
             raise ModelError(
                 f"{self.path}: takes no input, so it says nothing about anybody; name the pipeline "
@@ -154,11 +156,18 @@ class Pipeline(Session):
         for port in self.inputs:
             self._check_port(port)
         self.output = self._choose(self.outputs, settings.preprocessing_output)
+        self.take(())
+
+    def take(self, intakes: tuple[Intake, ...]) -> None:
+        """Take these columns from now on."""
+        self.intakes = intakes
+        self.columns = self.computation.base(tuple(n for i in intakes for n in i.columns))
+        self.whole = frozenset(n for i in intakes if i.port.dtype in WHOLE for n in i.columns)
 
     def kinds(self, known: Sequence[str], origin: str) -> Mapping[str, ColumnKind]:
         """Which of the table's columns are taken, and whether as numbers or as text."""
         kinds: dict[str, ColumnKind] = {}
-        for intake in self.intakes(known, origin):
+        for intake in self.find_intakes(known, origin):
             for name in intake.columns:
                 kind = kinds.setdefault(name, self._made.get(name, intake.kind))
                 if kind != intake.kind:
@@ -169,7 +178,7 @@ class Pipeline(Session):
                     )
         return {name: kind for name, kind in kinds.items() if name in known}
 
-    def intakes(self, known: Sequence[str], origin: str) -> tuple[Intake, ...]:
+    def find_intakes(self, known: Sequence[str], origin: str) -> tuple[Intake, ...]:
         """The columns that each input takes, of those that a table has.
 
         An input named after a column takes it. The others share the columns of `graph.features`
@@ -197,10 +206,63 @@ class Pipeline(Session):
             Intake(port=port, columns=shares.get(port.name, (port.name,))) for port in self.inputs
         )
 
-    def features(self, intakes: Sequence[Intake], columns: Columns) -> Floats:
+    def encode(self, columns: Mapping[str, NDArray[np.generic]]) -> Floats:
+        """Features [n, F], one row per entry of the columns."""
+        return self._features(self.computation.complete(columns))
+
+    def encode_nodes(self, columns: Columns, ids: Strings, origin: str) -> Floats:
+        """Everybody's features; a row that the pipeline cannot take is named by its id."""
+        try:
+            features = self.encode(columns)
+        except ModelError as error:
+            row = self._find_refused_row(columns)
+            if row is None:
+                raise
+            reason = str(error).removeprefix(f"{self.path}: ")
+            raise ModelError(
+                f"{self.path}: cannot take the row of {str(ids[row])!r} in {origin} "
+                f"({self._describe_row(columns, row)}): {reason}"
+            ) from None
+        broken = ~np.isfinite(features)
+        if broken.any():
+            row, place = (int(places[0]) for places in np.nonzero(broken))
+            raise ModelError(
+                f"{self.path}: gives no finite number ({features[row, place]}) as "
+                f"{self.feature_names(features.shape[1])[place]} for {str(ids[row])!r} in {origin} "
+                f"({self._describe_row(columns, row)}); correct the row, or ask for another export"
+            )
+        return features
+
+    def feature_names(self, count: int) -> tuple[str, ...]:
+        """The pipeline's features, which have no names of their own: `output[0]`, `output[1]`."""
+        return tuple(f"{self.output.name}[{place}]" for place in range(count))
+
+    def _find_refused_row(self, columns: Columns) -> int | None:
+        """The first row that is refused even alone, found by halving; None if there is none."""
+        first, last = 0, len(next(iter(columns.values())))
+        while last - first > 1:
+            middle = (first + last) // 2
+            if self._refuses(columns, first, middle):
+                last = middle
+            else:
+                first = middle
+        return first if self._refuses(columns, first, last) else None
+
+    def _refuses(self, columns: Columns, first: int, last: int) -> bool:
+        try:
+            self.encode({name: values[first:last] for name, values in columns.items()})
+        except ModelError:
+            return True
+        return False
+
+    def _describe_row(self, columns: Columns, row: int) -> str:
+        cells = [f"{name} = {values[row]!s}" for name, values in [*columns.items()][:8]]
+        return ", ".join(cells) + (", …" if len(columns) > 8 else "")
+
+    def _features(self, columns: Columns) -> Floats:
         """The features [n, F] for n rows of raw columns, in one call (or more, for very many)."""
-        count = len(columns[intakes[0].columns[0]])
-        feeds = {intake.port.name: intake.fill(columns, self.path) for intake in intakes}
+        count = len(columns[self.intakes[0].columns[0]])
+        feeds = {intake.port.name: intake.fill(columns, self.path) for intake in self.intakes}
         if count <= MOST_ROWS:
             return self._ask(feeds, count)
         parts = []
@@ -304,74 +366,6 @@ def _takes_one(port: InputPort, *, surely: bool = False) -> bool:
 
 def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
-
-
-class PipelineEncoder:
-    """Computes what follows from columns, then asks a pipeline once for all rows."""
-
-    def __init__(
-        self, pipeline: Pipeline, intakes: tuple[Intake, ...], computation: Computation
-    ) -> None:
-        self.pipeline = pipeline
-        self.intakes = intakes
-        self.computation = computation
-        self.columns = computation.base(tuple(n for intake in intakes for n in intake.columns))
-        self.whole = frozenset(
-            name for intake in intakes if intake.port.dtype in WHOLE for name in intake.columns
-        )
-
-    def encode(self, columns: Mapping[str, NDArray[np.generic]]) -> Floats:
-        """Features [n, F], one row per entry of the columns."""
-        return self.pipeline.features(self.intakes, self.computation.complete(columns))
-
-    def encode_nodes(self, columns: Columns, ids: Strings, origin: str) -> Floats:
-        """Everybody's features; a row that the pipeline cannot take is named by its id."""
-        try:
-            features = self.encode(columns)
-        except ModelError as error:
-            row = self._find_refused_row(columns)
-            if row is None:
-                raise
-            reason = str(error).removeprefix(f"{self.pipeline.path}: ")
-            raise ModelError(
-                f"{self.pipeline.path}: cannot take the row of {str(ids[row])!r} in {origin} "
-                f"({self._describe_row(columns, row)}): {reason}"
-            ) from None
-        broken = ~np.isfinite(features)
-        if broken.any():
-            row, place = (int(places[0]) for places in np.nonzero(broken))
-            raise ModelError(
-                f"{self.pipeline.path}: gives no finite number ({features[row, place]}) as "
-                f"{self.feature_names(features.shape[1])[place]} for {str(ids[row])!r} in {origin} "
-                f"({self._describe_row(columns, row)}); correct the row, or ask for another export"
-            )
-        return features
-
-    def feature_names(self, count: int) -> tuple[str, ...]:
-        """The pipeline's features, which have no names of their own: `output[0]`, `output[1]`."""
-        return tuple(f"{self.pipeline.output.name}[{place}]" for place in range(count))
-
-    def _find_refused_row(self, columns: Columns) -> int | None:
-        """The first row that is refused even alone, found by halving; None if there is none."""
-        first, last = 0, len(next(iter(columns.values())))
-        while last - first > 1:
-            middle = (first + last) // 2
-            if self._refuses(columns, first, middle):
-                last = middle
-            else:
-                first = middle
-        return first if self._refuses(columns, first, last) else None
-
-    def _refuses(self, columns: Columns, first: int, last: int) -> bool:
-        try:
-            self.encode({name: values[first:last] for name, values in columns.items()})
-        except ModelError:
-            return True
-        return False
-
-    def _describe_row(self, columns: Columns, row: int) -> str:
-        cells = [f"{name} = {values[row]!s}" for name, values in [*columns.items()][:8]]
-        return ", ".join(cells) + (", …" if len(columns) > 8 else "")
 
 
 Encode = Callable[[Columns], Floats]

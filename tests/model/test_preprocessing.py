@@ -11,10 +11,9 @@ import pytest
 
 from recourse_audit.errors import GraphError, ModelError, SettingsError
 from recourse_audit.graph.columns import Place, as_kind, as_labels, as_strings
-from recourse_audit.graph.computed import Computation
 from recourse_audit.graph.graph import Floats
 from recourse_audit.model import preprocessing as preprocessing_module
-from recourse_audit.model.preprocessing import Pipeline, PipelineEncoder, probe_rows
+from recourse_audit.model.preprocessing import Pipeline, probe_rows
 from recourse_audit.records.model import PreprocessingProbes
 from recourse_audit.settings import GraphSettings, ModelSettings
 from tests.onnx_pipelines import Draft, as_block, by_name
@@ -25,7 +24,7 @@ COUNT = 200
 
 def pipeline_of(path: Path, *block: str, output: str | None = None) -> Pipeline:
     settings = ModelSettings(path=path, preprocessing=path, preprocessing_output=output)
-    return Pipeline(settings, block)
+    return Pipeline(settings, GraphSettings(features=block))
 
 
 def people(count: int = COUNT, seed: int = 0) -> dict[str, Any]:
@@ -55,10 +54,10 @@ def asked(path: Path, columns: Mapping[str, Any]) -> Floats:
     return np.stack(rows)
 
 
-def encoder_of(path: Path, *block: str, known: tuple[str, ...]) -> PipelineEncoder:
+def encoder_of(path: Path, *block: str, known: tuple[str, ...]) -> Pipeline:
     pipeline = pipeline_of(path, *block)
-    nothing = Computation(GraphSettings(npz=path))
-    return PipelineEncoder(pipeline, pipeline.intakes(known, TABLE), nothing)
+    pipeline.take(pipeline.find_intakes(known, TABLE))
+    return pipeline
 
 
 def probed(path: Path) -> PreprocessingProbes:
@@ -77,7 +76,7 @@ def test_inputs_take_the_columns_that_they_are_named_after(tmp_path: Path) -> No
     features = encoder.encode(columns)
     np.testing.assert_array_equal(features, asked(path, columns))
     assert encoder.feature_names(2) == ("variable[0]", "variable[1]")
-    kinds = encoder.pipeline.kinds([*columns], TABLE)
+    kinds = encoder.kinds([*columns], TABLE)
     assert kinds == {"income": "numbers", "debt": "numbers", "housing": "text", "job": "text"}
 
 
@@ -293,10 +292,11 @@ def test_data_files_are_hashed_and_a_changed_file_is_another_pipeline(tmp_path: 
 
 def test_an_endless_pipeline_ends_when_its_time_is_up(tmp_path: Path) -> None:
     path = by_name(tmp_path / "pipe.onnx", "endless")
-    pipeline = Pipeline(ModelSettings(path=path, preprocessing=path), timeout=0.2)
-    intakes = pipeline.intakes([*people()], TABLE)
+    settings = ModelSettings(path=path, preprocessing=path)
+    pipeline = Pipeline(settings, GraphSettings(), timeout=0.2)
+    pipeline.take(pipeline.find_intakes([*people()], TABLE))
     with pytest.raises(ModelError, match=r"did not answer for 200 rows within 0\.2 seconds"):
-        pipeline.features(intakes, people())
+        pipeline.encode(people())
 
 
 def test_a_missing_file_names_its_setting(tmp_path: Path) -> None:
