@@ -12,8 +12,6 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from recourse_audit.audit.inspect import PREPARATION, Inspection, check_given, inspect_with
 from recourse_audit.audit.load import Preprocessing, preprocessed
 from recourse_audit.audit.population import SAYS_BAD, SAYS_GOOD
@@ -43,7 +41,6 @@ REFUSALS = frozenset(
 FAILURES = REFUSALS | {"default", "defaulted", "late", "loss", "lost", "charged off", "2", "2.0"}
 MOST_GROUPS, MOST_SHOWN, MOST_NAMED = 12, 6, 200
 SEPARATORS = re.compile(r"__|[=.:_\[/ -]")
-ROWS_AT_ONCE = 65_536
 DIRECTED = "directed = false    # CHECK: true if a tie leads one way only"
 DERIVED = (
     "# A column that is computed from others, and that the pipeline takes, is declared here:",
@@ -348,27 +345,24 @@ def one_hot_blocks(
     exactly one 1 among them. Where a longer and a shorter prefix both fit, the block with more
     columns is taken. The name of a block is its prefix, unless a column is already called that.
     """
-    names = list(names)
-    binary = _are_binary(features)
-    taken: set[str] = set()
-    blocks: list[tuple[int, OneHotBlock]] = []
+    place = {name: number for number, name in enumerate(names)}
+    binary = ((features == 0) | (features == 1)).all(axis=0)
     candidates = sorted(
-        _groups([name for name, is_binary in zip(names, binary, strict=True) if is_binary]).items(),
+        _groups([name for name in names if binary[place[name]]]).items(),
         key=lambda group: (-len(group[1]), -len(group[0][0])),
     )
+    used: set[str] = set()
     known = {*names, *others}
-    for (prefix, _), members in candidates:
-        columns = [names.index(column) for column in members]
-        if taken.isdisjoint(members) and _has_one_per_row(features, columns):
-            taken.update(members)
-            block = OneHotBlock(
-                name=_free_name(prefix, known),
-                columns=tuple(members),
-                labels=tuple(members.values()),
-            )
-            known.add(block.name)
-            blocks.append((columns[0], block))
-    return [block for _, block in sorted(blocks, key=lambda numbered: numbered[0])]
+    blocks: list[OneHotBlock] = []
+    for (name, _), members in candidates:
+        if used.isdisjoint(members) and _has_one_per_row(features[:, [place[m] for m in members]]):
+            used.update(members)
+            while name in known:
+                name = f"{name}_category"  # noqa: PLW2901
+            known.add(name)
+            labels = tuple(members.values())
+            blocks.append(OneHotBlock(name=name, columns=tuple(members), labels=labels))
+    return sorted(blocks, key=lambda block: place[block.columns[0]])
 
 
 def _groups(names: Sequence[str]) -> dict[tuple[str, str], dict[str, str]]:
@@ -392,31 +386,9 @@ def _splits(name: str) -> Iterator[tuple[str, str, str]]:
             yield prefix, match[0], label
 
 
-def _are_binary(features: Floats) -> list[bool]:
-    """Which features hold nothing but 0 and 1."""
-    binary = np.ones(features.shape[1], bool)
-    for start in range(0, len(features), ROWS_AT_ONCE):
-        rows = features[start : start + ROWS_AT_ONCE]
-        binary &= ((rows == 0) | (rows == 1)).all(axis=0)
-    return binary.tolist()
-
-
-def _has_one_per_row(features: Floats, columns: list[int]) -> bool:
+def _has_one_per_row(rows: Floats) -> bool:
     """Whether every row has exactly one 1, and not always in the same column."""
-    hot = np.zeros(len(columns))
-    for start in range(0, len(features), ROWS_AT_ONCE):
-        rows = features[start : start + ROWS_AT_ONCE, columns]
-        if not (rows.sum(axis=1) == 1).all():
-            return False
-        hot += rows.sum(axis=0)
-    return bool((hot > 0).sum() > 1)
-
-
-def _free_name(prefix: str, known: Container[str]) -> str:
-    name = prefix
-    while name in known:
-        name = f"{name}_category"
-    return name
+    return bool((rows.sum(axis=1) == 1).all() and rows.any(axis=0).sum() > 1)
 
 
 # ---------------------------------------------------------------- sections

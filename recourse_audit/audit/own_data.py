@@ -11,10 +11,18 @@ from recourse_audit.audit.load import LoadedAudit
 from recourse_audit.errors import LimitError, ModelError
 from recourse_audit.graph.computed import Computation
 from recourse_audit.graph.graph import Floats, Graph, Ints
+from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
 from recourse_audit.model.edits import edits_of
-from recourse_audit.records.subject import AnswerAlone, NoColumns, NotAlone, OwnColumn, OwnData
+from recourse_audit.records.subject import (
+    AnswerAlone,
+    NoColumnAnswer,
+    NoColumns,
+    NotAlone,
+    OwnColumn,
+    OwnData,
+)
 from recourse_audit.recourse.action_edits import columns_of
 from recourse_audit.recourse.attributes import (
     SAME,
@@ -155,69 +163,61 @@ class OwnColumns:
                 unit="" if column.units is None else column.units.unit,
                 reference=column.in_user_units(column.stored, graph),
                 percentile=column.percentile(value),
+                reason=self._reason_against(column),
             )
             for column, value in zip(self._columns, stored, strict=True)
         ]
         if self._reason:
-            return tuple(records), self._reason
-        askable = []
-        for place, column in enumerate(self._columns):
-            if column.stored is None:
-                records[place] = replace(records[place], reason="no_reference")
-            elif column.name in self._moves_cut_off:
-                records[place] = replace(records[place], reason="moves_cut_off")
-            else:
-                askable.append(place)
-        features = self._features(asked, askable)
-        if features is None:
-            for place in askable:
-                records[place] = replace(records[place], reason="no_features")
-            return tuple(records), ""
-        effects = AnswerEffects(asked, self._naming)
+            return tuple(replace(record, reason="") for record in records), self._reason
+        places = [place for place, record in enumerate(records) if not record.reason]
+        features = self._features(subject, places, asked.edited.batcher)
         finite: Mask = np.asarray(np.isfinite(features).all(axis=1))
-        differs = np.array(
-            [stored[place] != self._columns[place].stored for place in askable], bool
-        )
-        answers = np.repeat(effects.own, len(askable), axis=0)
+        differs = np.array([stored[place] != self._columns[place].stored for place in places], bool)
+        effects = AnswerEffects(asked, self._naming)
+        answers = np.repeat(effects.own, len(places), axis=0)
         rows = np.flatnonzero(finite & differs)
         known = _ask(asked, features[rows])
         if known is None:
             return tuple(records), "too_large"
         answers[rows] = known
-        for place, ok, answer in zip(askable, finite, effects.records(answers), strict=True):
-            if not ok:
-                records[place] = replace(records[place], reason="no_features")
-            elif answer is None:
-                records[place] = replace(records[place], reason="not_a_number")
-            else:
-                records[place] = replace(records[place], answer=answer)
+        for place, usable, answer in zip(places, finite, effects.records(answers), strict=True):
+            reason: NoColumnAnswer = "" if answer else "not_a_number"
+            records[place] = replace(
+                records[place],
+                answer=answer if usable else None,
+                reason=reason if usable else "no_features",
+            )
         return tuple(records), ""
 
-    def _features(self, asked: SubjectAnswers, places: list[int]) -> Floats | None:
+    def _reason_against(self, column: ColumnReference) -> NoColumnAnswer:
+        """Why a column is not asked about, whoever's it is."""
+        if column.stored is None:
+            return "no_reference"
+        return "moves_cut_off" if column.name in self._moves_cut_off else ""
+
+    def _features(self, subject: int, places: list[int], batcher: QueryBatcher) -> Floats:
         """The subject's features, one row for each column, which is at its reference there.
 
-        None if the pipeline refuses such a row.
+        NaN if the pipeline refuses such a row.
         """
-        subject = np.full(len(places), asked.subject)
-        features = asked.edited.batcher.features_of(subject)
+        people = np.full(len(places), subject)
+        features = batcher.features_of(people)
         if self._encoder is None:
-            # Without an encoder, the columns are the features.
+            # The columns are the features.
             features[np.arange(len(places)), places] = [self._columns[p].stored for p in places]
             return features
-        if not places:
-            return features
-        columns = columns_of(self._graph, self._encoder.columns, subject)
+        columns = columns_of(self._graph, self._encoder.columns, people)
         for row, place in enumerate(places):
             column = self._columns[place]
             assert column.stored is not None
             columns[column.name][row] = column.stored
         try:
             with np.errstate(over="ignore"):
-                features[:] = self._encoder.encode(columns)
+                features[:] = self._encoder.encode(columns) if places else features
         except LimitError:
             raise
         except ModelError:
-            return None
+            features[:] = np.nan
         return features
 
 
@@ -268,16 +268,8 @@ def _references(
             continue
         there = np.isfinite(values)
         approved = np.sort(values[favourable & there])
-        units = Attribute(name=name)
-        if name in rules:
-            rule = rules[name]
-            units = replace(
-                units,
-                unit=rule.unit,
-                scale=rule.scale,
-                shift=rule.shift,
-                transform=rule.transform,
-            )
+        keys = ("unit", "scale", "shift", "transform") if name in rules else ()
+        units = Attribute(name=name, **{key: getattr(rules[name], key) for key in keys})
         references.append(
             ColumnReference(
                 name=name,

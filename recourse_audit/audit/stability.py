@@ -6,7 +6,7 @@ explanations, and of what the offered options touch. Subjects whose decision cha
 from those whose decision did not.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -61,11 +61,11 @@ def standing(
     decision: str, probabilities: Floats, search: SearchResult | None, recourse: Recourse | None
 ) -> Standing:
     """Take from a subject's results what is compared."""
-    found = search.counterfactuals if search is not None and not search.moves_nothing else ()
+    pairs = search.counterfactuals if search is not None and not search.moves_nothing else ()
     return Standing(
         decision=decision,
         probabilities=probabilities,
-        explained_by=frozenset(found[0].explanation.nodes) if found else None,
+        explained_by=frozenset(pairs[0].explanation.nodes) if pairs else None,
         options=_what_options_touch(recourse) if recourse and recourse.status in KNOWN else None,
     )
 
@@ -111,24 +111,28 @@ def jaccard(one: frozenset[str] | None, other: frozenset[str] | None) -> float |
 
 def curve(rows: Sequence[StabilityRow], *, changed: bool) -> tuple[StabilityPoint, ...]:
     """Mean distances over rows of growing strength, in at most five runs of about equal length."""
-    some = sorted(
+    ordered = sorted(
         (row for row in rows if row.changed == changed and row.explanation is not None),
         key=lambda row: row.strength,
     )
     points = []
-    for run in np.array_split(np.arange(len(some)), min(POINTS, len(some)) or 1):
-        part = [some[place] for place in run]
+    for run in np.array_split(np.arange(len(ordered)), min(POINTS, len(ordered)) or 1):
+        part = [ordered[place] for place in run]
         if part:
             options = [row.options for row in part if row.options is not None]
             points.append(
                 StabilityPoint(
-                    strength=round(float(np.mean([row.strength for row in part])), 6),
-                    explanation=round(float(np.mean([row.explanation or 0.0 for row in part])), 6),
-                    options=round(float(np.mean(options)), 6) if options else None,
+                    strength=_mean([row.strength for row in part]),
+                    explanation=_mean([row.explanation or 0.0 for row in part]),
+                    options=_mean(options) if options else None,
                     rows=len(part),
                 )
             )
     return tuple(points)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return round(float(np.mean(values)), 6)
 
 
 def with_link(graph: Graph, subject: int, other: int) -> Graph:
@@ -189,17 +193,12 @@ def by_links(
 ) -> StabilityReport:
     """Tie each subject to one other node after the other, and explain again each time."""
     _check_reach(audit)
-    before = standings(audit, subjects, with_options=with_options)
-    rows: list[StabilityRow] = []
-    for subject in subjects:
-        if before[subject] is None:
-            continue
-        for other in _strangers(audit.graph, subject, links, audit.scope.seed):
-            changed = with_graph(audit, with_link(audit.graph, subject, other))
-            after = standings(changed, [subject], with_options=with_options)
-            rows += _compare(audit, [subject], before, after, f"tie to {audit.graph.ids[other]}")
-            done()
-    return _report(audit, subjects, before, rows, kind="links")
+    perturbed = (
+        ([subject], f"tie to {audit.graph.ids[other]}", with_new_tie(audit, subject, other))
+        for subject in subjects
+        for other in _strangers(audit.graph, subject, links, audit.scope.seed)
+    )
+    return _explain_again(audit, subjects, "links", perturbed, with_options, done)
 
 
 def by_models(
@@ -212,14 +211,40 @@ def by_models(
 ) -> StabilityReport:
     """Explain every subject again with each perturbed copy of the model."""
     _check_reach(audit)
-    perturbed = [_open_copy(audit, path) for path in models]
+    perturbed = [(subjects, path.name, _open_copy(audit, path)) for path in models]
+    return _explain_again(audit, subjects, "models", perturbed, with_options, done)
+
+
+def _explain_again(
+    audit: LoadedAudit,
+    subjects: Sequence[int],
+    kind: Literal["links", "models"],
+    perturbed: Iterable[tuple[Sequence[int], str, LoadedAudit]],
+    with_options: bool,
+    done: Callable[[], None],
+) -> StabilityReport:
+    """Compare where subjects stand with where they stand in perturbed audits, one after another."""
     before = standings(audit, subjects, with_options=with_options)
     rows: list[StabilityRow] = []
-    for path, other in zip(models, perturbed, strict=True):
-        after = standings(other, subjects, with_options=with_options)
-        rows += _compare(audit, subjects, before, after, path.name)
+    for people, perturbation, changed in perturbed:
+        answered = [subject for subject in people if before[subject] is not None]
+        after = standings(changed, answered, with_options=with_options)
+        for subject in answered:
+            here, there = before[subject], after[subject]
+            if here is not None and there is not None:
+                name = str(audit.graph.ids[subject])
+                rows.append(stability_row(name, perturbation, here, there))
         done()
-    return _report(audit, subjects, before, rows, kind="models")
+    unanswered = [str(audit.graph.ids[subject]) for subject in subjects if before[subject] is None]
+    return StabilityReport(
+        format=STABILITY_FORMAT,
+        kind=kind,
+        subjects=len(subjects),
+        unanswered=tuple(unanswered),
+        rows=tuple(rows),
+        changed=curve(rows, changed=True),
+        unchanged=curve(rows, changed=False),
+    )
 
 
 def standings(
@@ -250,8 +275,9 @@ def _scale(answer: Floats, decisions: Decisions) -> Floats:
     return chances
 
 
-def with_graph(audit: LoadedAudit, graph: Graph) -> LoadedAudit:
-    """The same audit of a changed graph with the same nodes."""
+def with_new_tie(audit: LoadedAudit, subject: int, other: int) -> LoadedAudit:
+    """The same audit of a graph in which a subject is tied to somebody else."""
+    graph = with_link(audit.graph, subject, other)
     return replace(
         audit,
         graph=graph,
@@ -308,36 +334,3 @@ def _strangers(graph: Graph, subject: int, count: int, seed: int) -> Iterator[in
     able[graph.neighbours(subject)] = False
     generator = np.random.default_rng((seed, subject, SALT))
     yield from generator.permutation(np.flatnonzero(able))[:count].tolist()
-
-
-def _compare(
-    audit: LoadedAudit,
-    subjects: Sequence[int],
-    before: dict[int, Standing | None],
-    after: dict[int, Standing | None],
-    perturbation: str,
-) -> Iterator[StabilityRow]:
-    for subject in subjects:
-        one, other = before[subject], after[subject]
-        if one is not None and other is not None:
-            yield stability_row(str(audit.graph.ids[subject]), perturbation, one, other)
-
-
-def _report(
-    audit: LoadedAudit,
-    subjects: Sequence[int],
-    before: dict[int, Standing | None],
-    rows: Sequence[StabilityRow],
-    *,
-    kind: Literal["links", "models"],
-) -> StabilityReport:
-    unanswered = [str(audit.graph.ids[subject]) for subject in subjects if before[subject] is None]
-    return StabilityReport(
-        format=STABILITY_FORMAT,
-        kind=kind,
-        subjects=len(subjects),
-        unanswered=tuple(unanswered),
-        rows=tuple(rows),
-        changed=curve(rows, changed=True),
-        unchanged=curve(rows, changed=False),
-    )
