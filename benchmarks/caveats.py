@@ -35,9 +35,9 @@ SMALLEST = CaveatSettings().smallest_effect
 
 def added_by_caveats(bench: Bench, name: str, count: int, most: float) -> None:
     """Print the time of all caveats divided by the time of the searches they belong to."""
-    caveats = Caveats(
-        bench.graph, bench.batcher, bench.decisions, DEPTH, CaveatSettings(), bench.scope.seed
-    )
+    graph, seed = bench.graph, bench.scope.seed
+    effects = Effects(graph, bench.batcher, bench.decisions, DEPTH, CaveatSettings(), seed)
+    caveats = Caveats(graph, effects)
     decided = decisions_on(bench)
     searching = adjusting = 0.0
     subjects = some_subjects(bench, count, 2, most, seed=3)

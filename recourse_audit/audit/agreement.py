@@ -9,9 +9,8 @@ from collections import Counter
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from recourse_audit.audit.population import group_values, groups_by
-from recourse_audit.errors import GraphError, SettingsError
-from recourse_audit.graph.columns import near_matches
+from recourse_audit.audit.population import check_column, group_values, groups_by
+from recourse_audit.errors import GraphError
 from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.records.model import (
@@ -39,13 +38,9 @@ def recorded_decisions(settings: Settings, graph: Graph) -> Ints | None:
     name = settings.decision.recorded
     if name is None:
         return None
-    known = graph.column_names
-    if name not in known:
-        raise SettingsError(
-            f"decision.recorded: the nodes have no column {name!r}; {near_matches(name, known)}"
-        )
+    check_column(graph, "decision.recorded", name)
     classes = settings.decision.classes
-    place = {one: number for number, one in enumerate(classes)} | {"": NOT_RECORDED}
+    place = {label: number for number, label in enumerate(classes)} | {"": NOT_RECORDED}
     values = group_values(graph, name)
     for row, value in enumerate(values):
         if value not in place:
@@ -81,15 +76,15 @@ def agreement_of(
         examples=_examples(graph, decisions, recorded, decided, differing),
         better=_better(decisions, recorded, decided, compared),
         outside=int(outside.any(axis=1).sum()),
-        outside_features=tuple(one for one, _ in named.most_common(FEATURES_NAMED)),
+        outside_features=tuple(name for name, _ in named.most_common(FEATURES_NAMED)),
     )
 
 
 def _by_class(classes: tuple[str, ...], recorded: Ints, decided: Ints) -> tuple[DecidedAs, ...]:
     pairs = Counter(zip(recorded.tolist(), decided.tolist(), strict=True))
     return tuple(
-        DecidedAs(recorded=classes[one], decided=classes[other], people=count)
-        for (one, other), count in sorted(pairs.items())
+        DecidedAs(recorded=classes[record], decided=classes[decision], people=count)
+        for (record, decision), count in sorted(pairs.items())
     )
 
 
@@ -97,7 +92,7 @@ def _by_group(
     settings: Settings, graph: Graph, compared: Mask, agreeing: Mask
 ) -> tuple[GroupAgreement, ...]:
     """Groups by attribute, but only where no group of the attribute is too small to be shown."""
-    found = []
+    listed = []
     for attribute in settings.groups.attributes:
         values = np.array(groups_by(graph, settings.groups, attribute))
         groups = [
@@ -110,8 +105,8 @@ def _by_group(
             for group in sorted({*values.tolist()})
         ]
         if all(group.compared >= settings.groups.smallest for group in groups):
-            found += groups
-    return tuple(found)
+            listed += groups
+    return tuple(listed)
 
 
 def _examples(
@@ -146,7 +141,7 @@ def _better(
     """The other cut-off, or the other order of classes, that explains most of the disagreement."""
     agreeing = int((recorded == decided)[compared].sum())
     needed = agreeing + EXPLAINS * (int(compared.sum()) - agreeing)
-    found = [
+    candidates = [
         rule
         for rule in (
             _better_cut_off(decisions, recorded, compared),
@@ -154,7 +149,7 @@ def _better(
         )
         if rule is not None and rule.agreeing > agreeing and rule.agreeing >= needed
     ]
-    return max(found, key=lambda rule: rule.agreeing, default=None)
+    return max(candidates, key=lambda rule: rule.agreeing, default=None)
 
 
 def _better_cut_off(decisions: Decisions, recorded: Ints, compared: Mask) -> BetterRule | None:
@@ -201,7 +196,7 @@ def _better_order(classes: tuple[str, ...], recorded: Ints, decided: Ints) -> Be
     counts = np.zeros((len(classes), len(classes)), np.int64)
     np.add.at(counts, (decided, recorded), 1)
     outputs, names = linear_sum_assignment(-counts)
-    if all(one == other for one, other in zip(outputs.tolist(), names.tolist(), strict=True)):
+    if np.array_equal(outputs, names):
         return None
     return BetterRule(
         kind="class_order",

@@ -336,20 +336,10 @@ def grade(
 class Caveats:
     """Finds the caveats of counterfactuals, for one graph and one model."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        batcher: QueryBatcher,
-        decisions: Decisions,
-        depth: int | None,
-        settings: CaveatSettings,
-        seed: int,
-    ) -> None:
+    def __init__(self, graph: Graph, effects: Effects | None) -> None:
+        """There are no `effects` where no number of hops bounds the model's reach."""
         self._graph = graph
-        self._effects = (
-            None if depth is None else Effects(graph, batcher, decisions, depth, settings, seed)
-        )
-        self._general = (CAUTION, UNKNOWN_REACH) if depth is None else (CAUTION,)
+        self._effects = effects
 
     def on(self, search: SearchResult, decision: int) -> tuple[Caveat, ...]:
         """The general caveats, then one for each counterfactual that has confounders.
@@ -359,10 +349,10 @@ class Caveats:
         if not search.counterfactuals or search.moves_nothing:
             return ()
         if self._effects is None:
-            return self._general
+            return CAUTION, UNKNOWN_REACH
         removals = [removal_of(search.subject, decision, tree) for tree in search.numbers]
         return (
-            *self._general,
+            CAUTION,
             *(
                 confounder_caveat(number, tuple(self._graph.ids[nodes].tolist()), effect)
                 for number, (nodes, effect) in enumerate(self._effects.measure(removals), start=1)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.audit.agreement import NOT_RECORDED, recorded_decisions
-from recourse_audit.audit.population import groups_by, known_outcomes
+from recourse_audit.audit.population import check_column, groups_by, known_outcomes
 from recourse_audit.errors import InputError, ModelError, SettingsError, SubjectError
 from recourse_audit.graph.columns import (
     IN_MEMORY,
@@ -215,7 +215,8 @@ def check_against_graph(
     settings: Settings, graph: Graph, preprocessing: Preprocessing | None
 ) -> tuple[Policy, Ints | None]:
     """The policy and what came true later, checked against the graph as `run` needs them."""
-    _check_groups(settings, graph)
+    for name in settings.groups.attributes:
+        check_column(graph, "groups.attributes", name)
     encoder = encoder_of(settings.graph, graph) if preprocessing is None else preprocessing.encoder
     policy = open_policy(settings, graph, encoder)
     _check_stratum(settings, graph)
@@ -294,15 +295,6 @@ def check_features(
             f"graph.features: the model {model.path} takes {wanted} features and the graph gives "
             f"{given}; name the model's features, in its order"
         )
-
-
-def _check_groups(settings: Settings, graph: Graph) -> None:
-    known = graph.column_names
-    for name in settings.groups.attributes:
-        if name not in known:
-            raise SettingsError(
-                f"groups.attributes: the nodes have no column {name!r}; {near_matches(name, known)}"
-            )
 
 
 def _check_stratum(settings: Settings, graph: Graph) -> None:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError, SettingsError
 from recourse_audit.graph.columns import near_matches
@@ -31,10 +30,18 @@ MOST_GROUPS, MOST_CROSSED = 250, 1000
 
 def group_values(graph: Graph, attribute: str) -> list[str]:
     """Everybody's value of an attribute as text; "" where it is unknown."""
-    values = _column(graph, attribute)
+    values = graph.columns[attribute]
     if values.dtype.kind != "f":
         return [str(value) for value in values.tolist()]
     return [_figure(value) for value in values]
+
+
+def check_column(graph: Graph, key: str, name: str) -> None:
+    """Refuse a setting that names a column which the nodes do not have."""
+    if name not in graph.column_names:
+        raise SettingsError(
+            f"{key}: the nodes have no column {name!r}; {near_matches(name, graph.column_names)}"
+        )
 
 
 def groups_by(graph: Graph, settings: GroupSettings, attribute: str) -> list[str]:
@@ -42,7 +49,7 @@ def groups_by(graph: Graph, settings: GroupSettings, attribute: str) -> list[str
     edges = settings.bins.get(attribute)
     if edges is None:
         return group_values(graph, attribute)
-    values = _column(graph, attribute)
+    values = graph.columns[attribute]
     # An edge is as exact as the column: 0.7 in single precision is less than 0.7 in double.
     inner = np.array(edges, values.dtype if values.dtype.kind == "f" else float)
     places: list[int] = np.searchsorted(inner, values, side="right").tolist()
@@ -53,65 +60,52 @@ def groups_by(graph: Graph, settings: GroupSettings, attribute: str) -> list[str
 
 def bin_labels(edges: Sequence[float]) -> list[str]:
     """What the bins between some edges are called; an edge belongs to the bin above it."""
-    shown = [_figure(np.float64(edge)) for edge in edges]
-    inner = [f"{low} to under {high}" for low, high in pairwise(shown)]
-    return [f"under {shown[0]}", *inner, f"{shown[-1]} and over"]
+    names = [_figure(np.float64(edge)) for edge in edges]
+    inner = [f"{low} to under {high}" for low, high in pairwise(names)]
+    return [f"under {names[0]}", *inner, f"{names[-1]} and over"]
 
 
 def check_groups(graph: Graph, settings: GroupSettings) -> None:
     """Refuse groups that could not be compared, before any work is done."""
-    known = graph.column_names
     column = settings.communities
-    if settings.attributes and column is not None and column not in known:
-        raise SettingsError(
-            f"groups.communities: the nodes have no column {column!r}; "
-            f"{near_matches(column, known)}"
-        )
-    if settings.attributes and column is not None and len({*group_values(graph, column)}) < 2:
-        raise SettingsError(
-            f"groups.communities: everybody has the same value in {column!r}, so it divides "
-            "nobody; name another column, or leave it out"
-        )
+    if settings.attributes and column is not None:
+        check_column(graph, "groups.communities", column)
+        if len({*group_values(graph, column)}) < 2:
+            raise SettingsError(
+                f"groups.communities: everybody has the same value in {column!r}, so it divides "
+                "nobody; name another column, or leave it out"
+            )
     everybody = {}
     for attribute in settings.attributes:
         _check_numbers(graph, settings, attribute)
         everybody[attribute] = groups_by(graph, settings, attribute)
         groups = sorted({*everybody[attribute]} - {""})
         _check_differences(settings, attribute, groups)
-        _check_count(attribute, groups)
+        if len(groups) > MOST_GROUPS:
+            first = ", ".join(repr(group) for group in groups[:2])
+            raise SettingsError(
+                f"groups.attributes: {attribute!r} has {len(groups):,} different values ({first}, "
+                f"…), and at most {MOST_GROUPS} groups are compared; name a column with wider "
+                "groups, or leave it out"
+            )
         wanted = settings.reference.get(attribute)
         if wanted is not None and wanted not in groups:
             raise SettingsError(
                 f"groups.reference: there is nobody whose {attribute!r} is {wanted!r}; "
                 f"{near_matches(wanted, groups)}"
             )
-
-    if settings.crossed:
-        for one, other in combinations(everybody, 2):
-            _check_crossed(one, other, {*zip(everybody[one], everybody[other], strict=True)})
-
-
-def _check_count(attribute: str, groups: list[str]) -> None:
-    if len(groups) > MOST_GROUPS:
-        some = ", ".join(repr(group) for group in groups[:2])
-        raise SettingsError(
-            f"groups.attributes: {attribute!r} has {len(groups):,} different values ({some}, …), "
-            f"and at most {MOST_GROUPS} groups are compared; name a column with wider groups, or "
-            "leave it out"
-        )
-
-
-def _check_crossed(one: str, other: str, groups: set[tuple[str, str]]) -> None:
-    if len(groups) > MOST_CROSSED:
-        raise SettingsError(
-            f"groups.attributes: {one!r} and {other!r} have {len(groups):,} combinations, and at "
-            f"most {MOST_CROSSED:,} are compared; set crossed = false, or name columns with wider "
-            "groups"
-        )
+    for first, second in combinations(everybody, 2) if settings.crossed else ():
+        crossed = {*zip(everybody[first], everybody[second], strict=True)}
+        if len(crossed) > MOST_CROSSED:
+            raise SettingsError(
+                f"groups.attributes: {first!r} and {second!r} have {len(crossed):,} combinations, "
+                f"and at most {MOST_CROSSED:,} are compared; set crossed = false, or name columns "
+                "with wider groups"
+            )
 
 
 def _check_numbers(graph: Graph, settings: GroupSettings, attribute: str) -> None:
-    values = _column(graph, attribute)
+    values = graph.columns[attribute]
     numeric, binned = values.dtype.kind in "iuf", attribute in settings.bins
     if binned and not numeric:
         raise SettingsError(
@@ -142,10 +136,6 @@ def _check_differences(settings: GroupSettings, attribute: str, groups: list[str
     )
 
 
-def _column(graph: Graph, attribute: str) -> NDArray[np.generic]:
-    return graph.columns[attribute]
-
-
 def _figure(value: np.generic) -> str:
     number = value.item()
     if not np.isfinite(number):
@@ -166,11 +156,7 @@ def known_outcomes(settings: Settings, graph: Graph, seen: Iterable[str] = ()) -
     name = decision.outcome
     if name is None:
         return None
-    if name not in graph.column_names:
-        raise SettingsError(
-            f"decision.outcome: the nodes have no column {name!r}; "
-            f"{near_matches(name, graph.column_names)}"
-        )
+    check_column(graph, "decision.outcome", name)
     _refuse_other_uses(settings, name, {*graph.feature_names, *seen})
     values = group_values(graph, name)
     outcomes = (
@@ -192,9 +178,7 @@ def _refuse_other_uses(settings: Settings, name: str, seen: set[str]) -> None:
     uses = {
         "the model's features depend on it": name in seen,
         "it is in groups.attributes": name in settings.groups.attributes,
-        "it is in recourse.attributes": any(
-            one.name == name for one in settings.recourse.attributes
-        ),
+        "it is in recourse.attributes": any(r.name == name for r in settings.recourse.attributes),
         "decision.cut_off_by decides by it": by is not None and by.column == name,
     }
     for use, true in uses.items():
@@ -235,9 +219,9 @@ def _by_settings(decision: DecisionSettings, values: Sequence[str]) -> Ints:
                 )
     others = [value for value in there if value not in decision.good_outcome]
     if not decision.bad_outcome and len(others) > 1:
-        some = ", ".join(repr(value) for value in others[:3])
+        first = ", ".join(repr(value) for value in others[:3])
         raise SettingsError(
-            f"decision.good_outcome: leaves {len(others)} values of {decision.outcome!r} ({some}"
+            f"decision.good_outcome: leaves {len(others)} values of {decision.outcome!r} ({first}"
             f"{', …' if len(others) > 3 else ''}); name those that are bad in "
             "decision.bad_outcome, and the others will count as not known"
         )
@@ -272,8 +256,10 @@ def communities_of(graph: Graph, settings: GroupSettings, seed: int) -> Communit
     column = settings.communities
     if not settings.attributes or column is None:
         return Communities(seed=seed)
-    _, label = np.unique(np.array(group_values(graph, column)), return_inverse=True)
-    return Communities(seed=seed, column=column, numbers=_number_labels(label))
+    values = np.array(group_values(graph, column))
+    _, first, place = np.unique(values, return_index=True, return_inverse=True)
+    numbers: Ints = np.argsort(np.argsort(first))[place]
+    return Communities(seed=seed, column=column, numbers=numbers)
 
 
 def ties_of(graph: Graph, settings: GroupSettings) -> Iterator[TieBlock]:
@@ -281,18 +267,9 @@ def ties_of(graph: Graph, settings: GroupSettings) -> Iterator[TieBlock]:
     if not settings.attributes:
         return
     for block, first in enumerate(range(0, graph.pair_count, PAIRS_PER_BLOCK)):
-        some = slice(first, first + PAIRS_PER_BLOCK)
-        pairs = np.stack([graph.pair_low[some], graph.pair_high[some]], axis=1)
+        part = slice(first, first + PAIRS_PER_BLOCK)
+        pairs = np.stack([graph.pair_low[part], graph.pair_high[part]], axis=1)
         yield block, pairs.astype("<i4").tobytes()
-
-
-def _number_labels(label: Ints) -> Ints:
-    """Number labels from 0, in the order in which they first occur."""
-    _, first, place = np.unique(label, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    numbers: Ints = rank[place]
-    return numbers
 
 
 def people_of(
@@ -315,7 +292,9 @@ def people_of(
     favourable: list[bool] = decisions.rule.favourable_classes[decided].tolist()
     numbers = communities.numbers
     own = [None] * len(names) if numbers is None else numbers.tolist()
-    came_true = [None] * len(names) if outcomes is None else _truths(outcomes)
+    meaning = {NOT_KNOWN: None, GOOD: True, BAD: False}
+    codes = [NOT_KNOWN] * len(names) if outcomes is None else outcomes.tolist()
+    came_true = [meaning[code] for code in codes]
     scores = _scores(decisions)
     rows = zip(
         *(graph.ids.tolist(), names, favourable, own, favourable_alone, came_true, scores),
@@ -332,10 +311,6 @@ def people_of(
             outcome=outcome,
             score=score,
         )
-
-
-def _truths(outcomes: Ints) -> list[bool | None]:
-    return [None if one == NOT_KNOWN else one == GOOD for one in outcomes.tolist()]
 
 
 def _scores(decisions: Decisions) -> list[float | None]:

@@ -5,14 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from recourse_audit.audit.caveats import Caveats
+from recourse_audit.audit.caveats import Caveats, Effects
 from recourse_audit.audit.large_graphs import is_large, whole_answers
 from recourse_audit.audit.load import LoadedAudit, find_subjects
 from recourse_audit.audit.own_data import OwnDataReports
 from recourse_audit.errors import AnswerError
-from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
+from recourse_audit.graph.graph import Floats, Indices, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood, spans
-from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
 from recourse_audit.model.queries import whole
@@ -129,18 +128,15 @@ class Reporter:
         self.search = Search(audit.graph, audit.batcher, decisions, audit.scope)
         self._edited = EditedGraph(audit.graph, batcher, audit.probes, decisions)
         self._recourse = RecourseSearch(self._edited, audit.policy, seed)
+        depth, caveats = audit.probes.depth, audit.settings.caveats
         self._caveats = Caveats(
-            audit.graph, audit.batcher, decisions, audit.probes.depth, audit.settings.caveats, seed
+            audit.graph,
+            None
+            if depth is None
+            else Effects(audit.graph, batcher, decisions, depth, caveats, seed),
         )
         self._own_data = OwnDataReports(audit, self._edited, complete=complete)
-        self._ego_networks = EgoNetworks(
-            audit.graph,
-            audit.batcher,
-            answers,
-            decisions,
-            audit.scope.max_hops,
-            complete=complete,
-        )
+        self._ego_networks = EgoNetworks(audit, answers, decisions, complete=complete)
 
     def on_block(
         self, block: Block, changes: Sequence[Change] = ()
@@ -346,24 +342,17 @@ class EgoNetworks:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        batcher: QueryBatcher,
-        answers: Floats,
-        decisions: Decisions,
-        hops: int,
-        *,
-        complete: bool,
+        self, audit: LoadedAudit, answers: Floats, decisions: Decisions, *, complete: bool
     ) -> None:
         """`answers` are those on the whole graph.
 
         If they are not `complete`, nodes without an answer are asked about when they are shown.
         """
-        self._graph = graph
-        self._batcher = batcher
+        self._graph = audit.graph
+        self._batcher = audit.batcher
         self._answers = answers
         self._decisions = decisions
-        self._hops = hops
+        self._hops = audit.scope.max_hops
         self._complete = complete
 
     def of(self, subject: int, search: SearchResult | None) -> EgoNetwork | None:
@@ -372,10 +361,11 @@ class EgoNetworks:
             return None
         near = neighbourhood(self._graph, np.array([subject]), self._hops)
         nearest = np.argsort(near.hops, kind="stable")
-        chosen = np.sort(nearest[:MOST_SHOWN])
-        missing = self._missing(near.nodes[chosen], search)
-        if len(missing):
-            chosen = _with_all(nearest, np.searchsorted(near.nodes, missing))
+        trees = () if search is None else search.numbers
+        in_trees = sorted({node for tree in trees for node in tree.nodes})
+        wanted = np.searchsorted(near.nodes, np.array(in_trees, np.int64))
+        others = nearest[~np.isin(nearest, wanted)][: max(MOST_SHOWN - len(wanted), 0)]
+        chosen = np.sort(np.concatenate((wanted, others)))
         nodes, hops = near.nodes[chosen], near.hops[chosen]
         neighbours = self._neighbours(nodes, hops.tolist())
         ties = self._ties(nodes)
@@ -388,12 +378,6 @@ class EgoNetworks:
             hops=self._hops,
             limit=MOST_SHOWN,
         )
-
-    def _missing(self, nodes: Indices, search: SearchResult | None) -> Ints:
-        """All nodes of the counterfactuals, if any of them is missing from `nodes`."""
-        trees = () if search is None else search.numbers
-        wanted = {node for tree in trees for node in tree.nodes}
-        return np.array([] if wanted <= set(nodes.tolist()) else sorted(wanted), np.int64)
 
     def _neighbours(self, nodes: Indices, hops: Sequence[int]) -> list[EgoNode]:
         """What the model decides on some nodes, given in ascending order."""
@@ -415,14 +399,14 @@ class EgoNetworks:
 
         Looks every other node up in each one's neighbours, so that a hub costs a few steps.
         """
-        graph, found = self._graph, []
+        graph, pairs = self._graph, []
         for place, node in enumerate(nodes.tolist()):
             later, own = nodes[place + 1 :], graph.neighbours(node)
             position = own.searchsorted(later)
             there = position < len(own)
             there[there] = own[position[there]] == later[there]
-            found.append(graph.neighbour_pair[graph.starts[node] + position[there]])
-        return self._kinds(np.concatenate(found))
+            pairs.append(graph.neighbour_pair[graph.starts[node] + position[there]])
+        return self._kinds(np.concatenate(pairs))
 
     def _kinds(self, pairs: Indices) -> tuple[EgoTie, ...]:
         """What ties there are between the people of each pair."""
@@ -438,9 +422,3 @@ class EgoNetworks:
                 place.tolist(), kind.tolist(), counts.tolist(), strict=True
             )
         )
-
-
-def _with_all(nearest: Ints, wanted: Ints) -> Ints:
-    """The wanted places and the nearest others, as many as are shown, in ascending order."""
-    others = nearest[~np.isin(nearest, wanted)]
-    return np.sort(np.concatenate((wanted, others[: max(MOST_SHOWN - len(wanted), 0)])))

@@ -156,7 +156,7 @@ def test_the_answers_that_are_shared_are_never_written_to(audit: LoadedAudit) ->
     answers.flags.writeable = False
     for complete, known in ((True, False), (False, True)):
         decisions = audit.rule.over(answers)
-        view = EgoNetworks(audit.graph, audit.batcher, answers, decisions, 1, complete=complete)
+        view = EgoNetworks(audit, answers, decisions, complete=complete)
         found = view.of(0, None)
         assert found is not None
         assert all(bool(one.decision) is known for one in found.nodes)
