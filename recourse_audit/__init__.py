@@ -3,7 +3,7 @@
 >>> import recourse_audit as ra
 >>> audit = ra.Audit.from_toml("sample_models/lending/audit.toml")
 >>> audit.explain("P0004")
-SubjectReport('P0004': denied, verified, 3 counterfactuals, 3 options)
+SubjectReport('P0004': denied, verified, 3 counterfactuals, 2 options)
 
 `audit.run("out")` writes a bundle of reports on everybody who was refused.
 """

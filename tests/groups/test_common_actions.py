@@ -14,6 +14,7 @@ from recourse_audit.render.groups_csv import groups_csv
 from recourse_audit.render.pages.groups import groups_view
 from recourse_audit.render.terminal.groups import show_groups
 from recourse_audit.render.terminal.groups_actions import gap_words
+from recourse_audit.render.text import common_action_words
 from tests.groups.stores import ERROR, FOUND, INFEASIBLE, Person, report_on, settings
 from tests.render.group_reports import tables_of
 
@@ -66,7 +67,7 @@ def shares(found: CommonActions) -> dict[int, dict[str, int]]:
 def test_shares_are_of_everybody_audited_and_who_cannot_is_counted_apart() -> None:
     found = report().common_actions
     first, _, third, fourth, last = found.actions
-    assert str(first.action) == "drop one payment tie"
+    assert common_action_words(first.action) == "drop one payment tie"
     assert first.served.everybody is not None
     assert (first.served.everybody.count, first.served.everybody.of) == (42, 200)
     assert first.served.everybody.share == pytest.approx(0.21)

@@ -329,8 +329,8 @@ def test_groups_of_people_without_a_value_are_unknown_in_every_language() -> Non
 @pytest.mark.parametrize(
     ("ran", "words"),
     [
-        (Days(first="2026-05-01", last="2026-05-01"), "May 1, 2026 (UTC, "),
-        (Days(first="2026-05-31", last="2026-06-02"), "May 31, 2026 to June 2, 2026 (UTC"),
+        (Days(first="2026-05-01", last="2026-05-01"), "1 May 2026 (UTC, "),
+        (Days(first="2026-05-31", last="2026-06-02"), "31 May 2026 to 2 June 2026 (UTC"),
         (None, "not known: it is not in run.jsonl"),
     ],
 )
