@@ -14,7 +14,7 @@ NAMES = {
     *("probes", "front_size", "baselines", "recourse", "objective_grid", "ego_network"),
     *("what_if", "queries", "repeats", "note", "error", "decision", "carriers", "own_data"),
 }
-WHOLE_GRAPH = {"probabilities", "score", "effect", "decision", "flips"}
+WHOLE_GRAPH = {"favourable", "probabilities", "score", "effect", "decision", "flips"}
 EXPLANATION = {"nodes", "edges", "simulatability", "probabilities", "score"}
 
 
@@ -67,7 +67,7 @@ def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
     assert set(around["ties"][0]) == {"ends", "kind", "count"}
     for caveat in document["caveats"]:
         assert set(caveat) == {
-            *("kind", "grade", "counterfactual", "about", "text", "letter", "variables", "effect")
+            *("kind", "grade", "counterfactual", "about", "text", "variables", "effect")
         }
     own_data = document["own_data"]
     assert set(own_data) == {"alone", "columns", "columns_reason", "reason"}
@@ -110,7 +110,7 @@ def test_recourse_has_the_documented_names(tmp_path: Path) -> None:
         assert {"status", "options", "certificate", "margin", "evaluations", "error"} <= set(found)
         assert {
             *("max_changes", "tried", "exhaustive", "possible", "complete_up_to", "permitted"),
-            *("denied", "reason", "left_out"),
+            *("denied", "reason", "left_out", "unasked"),
         } == set(found["certificate"])
     for found in refused:
         assert found["status"] == "verified"
