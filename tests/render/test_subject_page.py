@@ -277,7 +277,7 @@ def test_money_and_attributes_are_said_in_the_users_words() -> None:
     assert changes == [
         "Savings from €4,780 to €12,280",
         "Loan from €13,100.50 to €10,600",
-        "Job kind from ‘none’ to ‘full time’",  # noqa: RUF001
+        "Job kind from ‘none’ to ‘full time’",
         "End the payment tie with P0001",
         "Add a tie with P0003",
     ]
