@@ -161,7 +161,7 @@ def test_effort_keeps_those_without_an_option_in_view() -> None:
         assert found is not None
         assert found.certified_infeasible is None  # few searches are unfinished, and folded in
         without = 1 - found.verified / found.feasibility.of
-        assert f"{without:.1%} none exists or none was found" in row.words
+        assert f"{without:.1%} none exists, or search unfinished" in row.words
         assert row.picture is not None
         assert 'class="fill-no-tint' in row.picture.svg
     assert "people without an option count as beyond every effort" in chart.note
@@ -420,7 +420,7 @@ def test_agreement_with_the_record_is_said_in_every_language() -> None:
 
 def test_too_few_people_leave_a_page_without_figures() -> None:
     view = view_of("tiny")
-    assert view.board.headline == "Groups were not compared"
+    assert view.board.say("headline") == "Groups were not compared"
     assert (view.common, view.actions, view.not_settled) == (None, None, ())
     assert "No comparison is left open." in words_of(page_of("tiny"))
 
