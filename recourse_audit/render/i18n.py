@@ -36,6 +36,7 @@ _PLURALS = re.compile(r"nplurals\s*=\s*(\d+)")
 _FORM = re.compile(r"^\s*msgstr\s*\[([^\]]*)", re.MULTILINE)
 _FEW = "#,##0.##"
 _DIGITS = 2
+_SPANISH_AND = re.compile(r"\by (?=h?[ií](?!e))", re.IGNORECASE)
 MINUS = "\N{MINUS SIGN}"
 LANGUAGES = ("en", "de", "fr", "es")
 BRITISH = "en_GB"  # what `en` means; American English is en_US
@@ -191,7 +192,9 @@ class Words:
 
     def listed(self, items: Sequence[str]) -> str:
         """Several things as a sentence lists them."""
-        return str(format_list(list(items), locale=self._locale)) if items else ""
+        text = str(format_list(list(items), locale=self._locale)) if items else ""
+        # Before the sound of i, Spanish says e for y, which is in no pattern.
+        return _SPANISH_AND.sub("e ", text) if self._locale.language == "es" else text
 
     def interval(self, low: str, high: str) -> str:
         """Two ends that are worded already: 13 to 49."""
@@ -289,10 +292,10 @@ class Words:
         """Whether the user gave words for a kind of tie."""
         return self._find(lambda own: own.ties.get(kind)) is not None
 
-    def has_ending(self, kind: str) -> bool:
-        """Whether the user gave words for ending a tie of a kind."""
+    def has_change(self, do: Literal["drop", "add"], kind: str) -> bool:
+        """Whether the user gave words for ending or adding a tie of a kind."""
         words = self._find(lambda own: own.ties.get(kind))
-        return words is not None and bool(words.end)
+        return words is not None and bool(words.end if do == "drop" else words.add)
 
     def value(self, value: float | str, unit: str = "") -> str:
         """A value in the user's units: €4,780, 3 years, or a category."""

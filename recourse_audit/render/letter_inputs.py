@@ -1,5 +1,9 @@
 """Files that staff write for letters: confirmed reasons, addresses, names, ids and reviews.
 
+A reason must name nobody but its reader: it is compared with the id and the given names of
+everybody in the report, word by word; case, accents and punctuation make no difference, and
+whatever is spelled otherwise is not found.
+
 Reasons come as CSV (`id`, then columns whose names start with `reason`; a person may have several
 rows) or as TOML (`[reasons]`, then `P0012 = ["…", "…"]`). What looks like another person's name
 and is not can be allowed: in the CSV column `allow`, with semicolons between words, or in the TOML
@@ -9,27 +13,27 @@ as CSV: `id`, and columns of names. The letters to sign off come as ids, and rev
 
 import csv
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import NewType
 from unicodedata import category
 
 from recourse_audit.errors import InputError
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.records.bundle import Review, SignedLetter
-from recourse_audit.records.texts import unguard
-from recourse_audit.render.letters.letter import (
-    AddressLine,
-    LetterInputs,
-    Reason,
-    Signer,
-    SignOff,
-)
+from recourse_audit.records.recourse import SetAction
+from recourse_audit.records.subject import SubjectReport
+from recourse_audit.records.texts import unguard, words_of
 from recourse_audit.settings.section import read_toml
 
 LONGEST = 200
 MOST_LINES = 5
 ALLOW = "allow"
+Reason = NewType("Reason", str)
+AddressLine = NewType("AddressLine", str)
+Signer = NewType("Signer", str)
 _BREAKS = re.compile(r"[ \t\r\n]+")
 
 
@@ -132,21 +136,119 @@ def read_reviews(path: Path) -> dict[str, Review]:
     return reviews
 
 
-def inputs_of(signed: SignedLetter) -> LetterInputs:
-    """What staff had given for a letter that was signed off."""
-    return LetterInputs(
-        reasons=tuple(Reason(text) for text in signed.reasons),
-        recipient=tuple(AddressLine(line) for line in signed.recipient),
-    )
+def staff_texts(
+    signed: SignedLetter | None,
+) -> tuple[tuple[Reason, ...], tuple[AddressLine, ...]]:
+    """The reasons and the address that a letter was signed off with; none if it was not."""
+    if signed is None:
+        return (), ()
+    return tuple(map(Reason, signed.reasons)), tuple(map(AddressLine, signed.recipient))
 
 
-def sign_off_of(signed: SignedLetter) -> SignOff:
+def sign_off_of(signed: SignedLetter) -> tuple[Signer, date]:
     """Who had signed a letter off, and the date on it."""
     try:
-        day = date.fromisoformat(signed.sign_off.day)
+        return Signer(signed.sign_off.name), date.fromisoformat(signed.sign_off.day)
     except ValueError:
         raise InputError(f"the record of the signed letter to {signed.id} was changed") from None
-    return SignOff(name=Signer(signed.sign_off.name), day=day)
+
+
+# ---------------------------------------------------------------- reasons that name somebody else
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Mention:
+    """What a reason says that is the id or the name of somebody else."""
+
+    person: str
+    text: str
+
+
+class Mentions:
+    """Looks for other people in reasons.
+
+    Parameters
+    ----------
+    reasons
+        The file of reasons, in which a person may allow a false alarm, word by word.
+    names, columns
+        A file of everybody's names, and the columns of it that hold names.
+    everybody
+        Gives all ids of the graph, for people whose report does not show all of their neighbours.
+        Ids that are ordinary words or numbers are not looked up: among a million people, some are.
+    """
+
+    def __init__(
+        self,
+        reasons: Path | None,
+        names: Path | None,
+        columns: Collection[str],
+        everybody: Callable[[], Iterable[str]],
+    ) -> None:
+        self._allowed = {} if reasons is None else read_allowed(reasons)
+        self._names = {} if names is None else read_names(names, columns)
+        self._everybody = everybody
+        self._ids: dict[tuple[str, ...], str] | None = None
+
+    def find(self, report: SubjectReport, reasons: Collection[Reason]) -> tuple[Mention, ...]:
+        """Everybody else whom reasons name, in the order of their ids; empty if they name nobody."""
+        if not reasons:
+            return ()
+        own, near = report.subject.id, report.ego_network
+        mine = {words_of(name) for name in (own, *self._names.get(own, ()))}
+        runs = {run for reason in reasons for run in _runs(words_of(reason))}
+        mentions = {
+            Mention(person=person, text=name)
+            for person in others_in(report)
+            for name in (person, *self._names.get(person, ()))
+            if (words := words_of(name)) in runs and words not in mine
+        }
+        if near is not None and near.shown < near.total:
+            known = {mention.person for mention in mentions} | {own}
+            ids = self._all_ids()
+            hidden = {ids[run] for run in runs if run in ids}
+            mentions |= {Mention(person=name, text=name) for name in hidden - known}
+        return tuple(sorted(mentions))
+
+    def is_allowed(self, own: str, text: str) -> bool:
+        """Whether a person has allowed this very word in the reasons for a subject."""
+        return words_of(text) in {words_of(word) for word in self._allowed.get(own, ())}
+
+    def _all_ids(self) -> dict[tuple[str, ...], str]:
+        if self._ids is None:
+            self._ids = {}
+            for name in self._everybody():
+                words = words_of(name)
+                if len(words) > 1 or (words and not (words[0].isdigit() or words[0].isalpha())):
+                    self._ids.setdefault(words, name)
+        return self._ids
+
+
+def others_in(report: SubjectReport) -> tuple[str, ...]:
+    """The ids of everybody but the subject whom a report names anywhere."""
+    near, recourse = report.ego_network, report.recourse
+    ids: set[str] = set() if near is None else {node.id for node in near.nodes}
+    for counterfactual in report.counterfactuals:
+        explanation = counterfactual.explanation
+        ids.update(explanation.nodes, *explanation.edges)
+        ids.update(*counterfactual.removed, *counterfactual.kept)
+    if recourse is not None:
+        ids.update(*(droppable.tie for droppable in recourse.droppable))
+        for option in recourse.options:
+            effects = option.side_effects
+            ids.update(effects.to_favourable, effects.to_unfavourable, effects.other)
+            for action in option.actions:
+                ids.update(*(() if isinstance(action, SetAction) else action.ties))
+    return tuple(sorted(ids - {report.subject.id}))
+
+
+def _runs(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Every run of words that follow one another."""
+    for first in range(len(words)):
+        yield from (words[first : last + 1] for last in range(first, len(words)))
+
+
+# ---------------------------------------------------------------- tables
 
 
 def _csv(

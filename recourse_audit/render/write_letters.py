@@ -16,32 +16,28 @@ from recourse_audit.bundle.manifest import digest, digest_of
 from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit, open_finished_audit
 from recourse_audit.errors import InputError
 from recourse_audit.records.bundle import Cause, MadeWith
-from recourse_audit.records.bundle import SignOff as RecordedSignOff
 from recourse_audit.records.codec import SIGNED_LETTER
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import Files, RenderOptions, file_name, make_files
-from recourse_audit.render.letters.letter_inputs import read_reviews
-from recourse_audit.render.letters.signed_before import (
+from recourse_audit.render.letter_inputs import read_reviews
+from recourse_audit.render.letters import LetterWriter
+from recourse_audit.render.pdf import Printer, open_printer
+from recourse_audit.render.signing import (
+    ALL,
     ALLOWED,
     SIGNED,
-    drafts_before,
-    files_of,
-    reads_the_same,
-    refuse_changed,
-    signed_before,
-)
-from recourse_audit.render.letters.signing import (
-    ALL,
     TABLE,
     Entry,
+    LettersBefore,
     Signing,
     decide,
-    kept,
+    files_of,
+    keep,
+    reads_the_same,
+    record_sign_off,
+    refuse_changed,
     signing_table,
 )
-from recourse_audit.render.letters.source import NoLetter
-from recourse_audit.render.letters.writer import LetterWriter
-from recourse_audit.render.pdf import Printer, open_printer
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import plain
 from recourse_audit.settings import Settings, load_settings
@@ -181,8 +177,9 @@ def _planned(
     signing, names = options.signing, stored.names()
     signing.check_known(names.values())
     reviews = {} if options.reviewed is None else read_reviews(options.reviewed)
-    before = signed_before(derived, names)
-    drafts = {} if signing.ids is None else drafts_before(derived, names)
+    folder = LettersBefore(derived, names)
+    before = folder.signed()
+    drafts = {} if signing.ids is None else folder.drafts()
     entries: dict[int, Entry] = {}
     copied = set()
     changed: list[str] = []
@@ -194,35 +191,37 @@ def _planned(
             before.pop(number, None)
         signed = before.get(number)
         draft = writer.draft(report, signed)
-        if isinstance(draft, NoLetter):
-            _refuse_nothing(signing, own)
+        if draft is None:
+            if signing.ids != ALL and signing.names(own):
+                raise InputError(
+                    f"there is no letter to {plain(own)}, because there is no unfavourable "
+                    "decision to report; leave this id out"
+                )
             changed += [] if signed is None else [own]
             continue
         fingerprint = writer.fingerprint(draft)
         if signed is None:
-            entry = decide(draft, file=file, draft=fingerprint, signing=signing, reviews=reviews)
+            entry = decide(
+                draft,
+                writer.causes(draft),
+                file=file,
+                draft=fingerprint,
+                signing=signing,
+                reviews=reviews,
+            )
             entries[number] = entry
             # Reasons are checked against a file of names, which may be another one now.
             if entry.signed is None and not draft.reasons and drafts.get(number) == fingerprint:
                 copied.add(number)
             continue
         copied.add(number)
-        entries[number] = kept(signed, file=file, draft=fingerprint)
+        entries[number] = keep(signed, file=file, draft=fingerprint)
         again = writer.again(report, signed)
         old = files_of(derived.folder, file)[f"{file}.html"]
-        if isinstance(again, NoLetter) or not reads_the_same(old, writer.html(again)):
+        if again is None or not reads_the_same(old, writer.html(again)):
             changed.append(own)
     refuse_changed(changed)
     return _Plan(entries=entries, before=frozenset(before), copied=frozenset(copied))
-
-
-def _refuse_nothing(signing: Signing, own: str) -> None:
-    """Refuse to sign off a letter that there is not."""
-    if signing.ids != ALL and signing.names(own):
-        raise InputError(
-            f"there is no letter to {plain(own)}, because there is no unfavourable decision to "
-            "report; leave this id out"
-        )
 
 
 def _letter_settings(own: Settings, options: LetterOptions) -> Settings:
@@ -231,8 +230,8 @@ def _letter_settings(own: Settings, options: LetterOptions) -> Settings:
     letters = given.letters
     if options.language is not None:
         letters = letters.model_copy(update={"language": options.language})
-    texts = {"letters": letters, "words": given.words, "audit": given.audit}
-    return own.model_copy(update=texts)
+    update = {"letters": letters, "words": given.words, "audit": given.audit}
+    return own.model_copy(update=update)
 
 
 def _writer(
@@ -268,7 +267,7 @@ def _made_with(
         letters=digest_of(given),
         reasons=None if options.reasons is None else digest(options.reasons),
         addresses=None if options.addresses is None else digest(options.addresses),
-        sign_off=None if by is None else RecordedSignOff(name=by.name, day=by.day.isoformat()),
+        sign_off=None if by is None else record_sign_off(by),
     )
 
 
@@ -328,7 +327,7 @@ class _LetterFiles:
             entry = self.plan.entries.get(number)
             signed = None if entry is None else entry.signed
             letter = self.writer.letter(report, signed=signed is not None)
-            if isinstance(letter, NoLetter):
+            if letter is None:
                 return {}
             html = self.writer.html(letter)
             files = {f"{name}.html": html.encode()}
