@@ -151,7 +151,7 @@ def test_rendering_a_stored_audit_needs_no_runtime_and_starting_needs_nothing_he
     """Measured by what is imported, not by the clock: this machine may be busy."""
     rendering = imported_by(
         "import recourse_audit.render.pages.write_pages\n"
-        "import recourse_audit.render.letters.write_letters\n"
+        "import recourse_audit.render.write_letters\n"
         "import recourse_audit.groups.report"
     )
     assert not rendering & {"onnxruntime", "distributed"}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recourse_audit.records.texts import FULL_WIDTH, csv_lines, guard, unguard
 from recourse_audit.render.groups_csv import groups_csv
-from recourse_audit.render.letters.letter_inputs import read_addresses, read_reasons
+from recourse_audit.render.letter_inputs import read_addresses, read_reasons
 from tests import audits
 from tests.audits import small_audit
 from tests.command import command

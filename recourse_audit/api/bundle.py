@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from recourse_audit.records.recourse import RecourseStatus
     from recourse_audit.records.subject import SubjectReport
     from recourse_audit.render.batch import RenderOptions
-    from recourse_audit.render.letters.letter import SignOff
-    from recourse_audit.render.letters.signing import Ids
-    from recourse_audit.render.letters.write_letters import WrittenLetters
+    from recourse_audit.render.letters import SignOff
     from recourse_audit.render.pages.write_pages import WrittenPages
+    from recourse_audit.render.signing import Ids
+    from recourse_audit.render.write_letters import WrittenLetters
 
 Level = Literal["auditor", "reviewer", "subject"]
 
@@ -187,8 +187,8 @@ class Bundle:
         names
             CSV with everybody's id and names: reasons that name somebody else are refused.
         """
-        from recourse_audit.render.letters.signing import Signing
-        from recourse_audit.render.letters.write_letters import LetterOptions, write_letters
+        from recourse_audit.render.signing import Signing
+        from recourse_audit.render.write_letters import LetterOptions, write_letters
 
         options = LetterOptions(
             templates=_path(templates),
@@ -285,7 +285,8 @@ def _ids(given: "Iterable[str] | None") -> "Ids":
 
 
 def _sign_off(name: str | None, day: date | None) -> "SignOff | None":
-    from recourse_audit.render.letters.letter import Signer, SignOff
+    from recourse_audit.render.letter_inputs import Signer
+    from recourse_audit.render.letters import SignOff
     from recourse_audit.render.text import plain
 
     if name is None:

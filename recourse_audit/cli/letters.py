@@ -12,7 +12,7 @@ from recourse_audit.cli.report import KEPT
 from recourse_audit.errors import InputError, PaperError
 
 if TYPE_CHECKING:
-    from recourse_audit.render.letters.write_letters import WrittenLetters
+    from recourse_audit.render.write_letters import WrittenLetters
 
 MOST_NAMED = 5
 MOST_REFUSED = 20
@@ -174,7 +174,7 @@ def _refusal(bundle: Path, made: "WrittenLetters") -> str:
 
 def _read_ids(ids: str | None, file: Path | None, *, every: bool) -> "tuple[str, ...] | str | None":
     """The ids that were given in one of three ways; an id with a comma must be in a file."""
-    from recourse_audit.render.letters.letter_inputs import read_ids
+    from recourse_audit.render.letter_inputs import read_ids
 
     if sum((ids is not None, file is not None, every)) > 1:
         raise InputError("give one of --ids, --ids-file and --all")

@@ -141,7 +141,7 @@ def _check_settings(settings: Path, *, pages: bool, gap: bool) -> "Settings":
             "nothing to test; name some, or leave --fail-on out"
         )
     if pages:
-        from recourse_audit.render.letters.writer import LetterWriter
+        from recourse_audit.render.letters import LetterWriter
         from recourse_audit.render.templates import Templates
 
         try:

@@ -245,8 +245,8 @@ class GraphTable(Record):
 
 SIGNED_LETTER_FORMAT = 1
 # What speaks against signing a letter off, each to be accepted by its own word.
-Cause = Literal["fragile", "no-reason", "unreviewed"]
-CAUSES: tuple[Cause, ...] = ("fragile", "no-reason", "unreviewed")
+Cause = Literal["fragile", "no-reason", "ties-only", "unreviewed"]
+CAUSES: tuple[Cause, ...] = get_args(Cause)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -84,13 +84,16 @@ class Words:
         self._forms: dict[str, tuple[str, ...]] = {}
         self._files: dict[str, str] = {}  # the name of the file that each message is in
         self._rules: dict[str, Callable[[int], int]] = {}
-        for name, text in _catalogue(self._languages, templates or Templates()):
-            forms, self._rules[name] = _messages(name, text, self._locale)
-            for key in forms:
-                if key in self._files:
-                    raise TemplateError(f"{name}: {key!r} is in {self._files[key]} already")
-                self._files[key] = name
-            self._forms |= forms
+        for catalogue in _catalogues(self._languages, templates or Templates()):
+            files: dict[str, str] = {}
+            for name, text in catalogue:
+                forms, self._rules[name] = _messages(name, text, self._locale)
+                for key in forms:
+                    if key in files:
+                        raise TemplateError(f"{name}: {key!r} is in {files[key]} already")
+                    files[key] = name
+                self._forms |= forms
+            self._files |= files
 
     @property
     def tag(self) -> str:
@@ -298,9 +301,9 @@ class Words:
         return words is not None and bool(words.end if do == "drop" else words.add)
 
     def value(self, value: float | str, unit: str = "") -> str:
-        """A value in the user's units: €4,780, 3 years, or a category."""
+        """A value in the user's units: €4,780, 3 years, or a category, quoted without a word."""
         if isinstance(value, str):
-            return self.name(value)
+            return self.class_name(value)
         if unit in self._currencies:
             return self.money(value, self._currencies[unit])
         return NO_BREAK.join(
@@ -388,22 +391,22 @@ def _locale(language: str) -> Locale:
         ) from None
 
 
-def _catalogue(languages: Sequence[str], templates: Templates) -> list[tuple[str, str]]:
-    """The names and texts of the files of a language; those of `es` also serve for `es_US`."""
-    folders = [f"wording/{language}" for language in languages]
-    files = dict.fromkeys(
-        file for folder in folders for file in templates.names(folder) if file.endswith(".po")
-    )
-    if not files:
+def _catalogues(languages: Sequence[str], templates: Templates) -> list[list[tuple[str, str]]]:
+    """The names and texts of the files of each language; what `es_US` has comes after `es`."""
+    catalogues = [
+        [
+            (f"wording/{language}/{file}", templates.text(f"wording/{language}/{file}"))
+            for file in templates.names(f"wording/{language}")
+            if file.endswith(".po")
+        ]
+        for language in reversed(languages)
+    ]
+    if not any(catalogues):
         raise TemplateError(
             f"there is no catalogue for {languages[0]!r}; write the files of "
             f"wording/{languages[0]}/ in a folder for --templates, starting from wording/en/"
         )
-    names = [
-        next(f"{folder}/{file}" for folder in folders if templates.has(f"{folder}/{file}"))
-        for file in files
-    ]
-    return [(name, templates.text(name)) for name in names]
+    return catalogues
 
 
 class _Catalogue(Catalog):

@@ -23,7 +23,8 @@ from unicodedata import category
 from recourse_audit.errors import InputError
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.records.bundle import Review, SignedLetter
-from recourse_audit.records.recourse import SetAction
+from recourse_audit.records.recourse import SetAction, TieAction
+from recourse_audit.records.search import Tie
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.records.texts import unguard, words_of
 from recourse_audit.settings.section import read_toml
@@ -191,7 +192,7 @@ class Mentions:
         self._ids: dict[tuple[str, ...], str] | None = None
 
     def find(self, report: SubjectReport, reasons: Collection[Reason]) -> tuple[Mention, ...]:
-        """Everybody else whom reasons name, in the order of their ids; empty if they name nobody."""
+        """Everybody else whom reasons name, in the order of their ids; empty if nobody is named."""
         if not reasons:
             return ()
         own, near = report.subject.id, report.ego_network
@@ -238,8 +239,13 @@ def others_in(report: SubjectReport) -> tuple[str, ...]:
             effects = option.side_effects
             ids.update(effects.to_favourable, effects.to_unfavourable, effects.other)
             for action in option.actions:
-                ids.update(*(() if isinstance(action, SetAction) else action.ties))
+                ids.update(*(() if isinstance(action, SetAction) else changed_ties(action)))
     return tuple(sorted(ids - {report.subject.id}))
+
+
+def changed_ties(action: TieAction) -> tuple[Tie, ...]:
+    """The tie of an action, or all ties that it ends together."""
+    return getattr(action, "ties", ()) or (action.tie,)
 
 
 def _runs(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -20,7 +20,7 @@ from typing import Literal, NewType
 from recourse_audit.bundle.manifest import digest_of
 from recourse_audit.errors import InputError, SettingsError
 from recourse_audit.records.bundle import Cause, SignedLetter
-from recourse_audit.records.recourse import Move, Option, SetAction, TogetherAction
+from recourse_audit.records.recourse import Move, Option, SetAction
 from recourse_audit.records.search import Tie
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.records.texts import fold, same_name
@@ -32,6 +32,7 @@ from recourse_audit.render.letter_inputs import (
     Mentions,
     Reason,
     Signer,
+    changed_ties,
     read_addresses,
     read_reasons,
     sign_off_of,
@@ -213,9 +214,7 @@ class Vocabulary:
     def decision(self, name: str) -> DecisionClass | None:
         return DecisionClass(name) if name in self._classes else None
 
-    def change(
-        self, move: SetAction | Move, levels: int | None = None
-    ) -> AttributeChange | None:
+    def change(self, move: SetAction | Move, levels: int | None = None) -> AttributeChange | None:
         """A change of an attribute; None if a letter may not name all that changes."""
         attribute, rule = self.attribute(move.attribute), self._rules.get(move.attribute)
         along = [self.change(other) for other in getattr(move, "implied", ())]
@@ -274,11 +273,11 @@ class _Options:
         # A caveat is about the ties that a counterfactual removes: an option must end them all.
         removed = [_pairs(found.removed) for found in report.counterfactuals]
         self._doubtful = [
-            removed[caveat.counterfactual - 1]
+            removed[number - 1]
             for caveat in report.caveats
             if caveat.kind == "confounders"
             and caveat.grade != "holds"
-            and 0 < (caveat.counterfactual or 0) <= len(removed)
+            and 0 < (number := caveat.counterfactual or 0) <= len(removed)
         ]
         self._unmeasured = any(caveat.kind == "unknown_reach" for caveat in report.caveats)
 
@@ -305,10 +304,10 @@ class _Options:
                 attributes.append(change)
                 continue
             kind = self._vocabulary.kind(action.kind)
-            if kind is None or any(self._own not in tie for tie in action.ties):
+            if kind is None or any(self._own not in tie for tie in changed_ties(action)):
                 return None
-            together = isinstance(action, TogetherAction)
-            ties.setdefault((action.do, kind, together), []).extend(action.ties)
+            together = not hasattr(action, "tie")
+            ties.setdefault((action.do, kind, together), []).extend(changed_ties(action))
         told: list[TieChange] = []
         partners: set[str] = set()
         for (do, kind, together), ends in sorted(ties.items()):
@@ -326,7 +325,7 @@ class _Options:
     def _merge(
         self, changes: _Changes, same: Sequence[tuple[Option, frozenset[str]]]
     ) -> LetterOption:
-        """Options that read the same as one, which is only as steady as the least steady of them."""
+        """Options that read the same as one, which is as steady as the least steady of them."""
         tests = [option.robustness for option, _ in same if option.robustness is not None]
         return LetterOption(
             ties=changes[0],
@@ -347,7 +346,9 @@ class _Options:
     def _is_doubtful(self, option: Option) -> bool:
         """Whether the effect of the ties that an option ends was not found to stay."""
         changed = (action for action in option.actions if not isinstance(action, SetAction))
-        ended = _pairs(tie for action in changed if action.do == "drop" for tie in action.ties)
+        ended = _pairs(
+            tie for action in changed if action.do == "drop" for tie in changed_ties(action)
+        )
         return bool(ended) and (
             self._unmeasured or any(removed and removed <= ended for removed in self._doubtful)
         )

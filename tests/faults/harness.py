@@ -22,7 +22,7 @@ PRELOADED = (
     "recourse_audit.cli.program",
     "recourse_audit.groups.report",
     "recourse_audit.execute.pipeline",
-    "recourse_audit.render.letters.write_letters",
+    "recourse_audit.render.write_letters",
     "recourse_audit.render.pages.write_pages",
     "tests.bundles",
     "tests.faults.points",
@@ -70,7 +70,7 @@ def run_command(words: Words, audit: Path, out: Path) -> None:
         with patch.object(pages, "open_printer", _no_printer):
             pages.write_pages(out, pages.PageOptions(level=cast(Level, option)))
     elif name == "letters":
-        from recourse_audit.render.letters import write_letters as letters
+        from recourse_audit.render import write_letters as letters
 
         with patch.object(letters, "open_printer", _no_printer):
             letters.write_letters(out, letters.LetterOptions(language=option))

@@ -50,7 +50,7 @@ def made_quick() -> Iterator[None]:
     with ExitStack() as stack:
         for name, instead in {
             "recourse_audit.render.pages.write_pages.open_printer": _no_paper,
-            "recourse_audit.render.letters.write_letters.open_printer": _no_paper,
+            "recourse_audit.render.write_letters.open_printer": _no_paper,
             "recourse_audit.execute.chunks.executor_for": lambda **_: InProcess(),
             "jinja2.Environment.compile": _compile_once,
             "os.sync": lambda: None,

@@ -33,8 +33,8 @@ from recourse_audit.records.subject import (
     Grade,
     SubjectReport,
 )
-from recourse_audit.render.letters.letter import Letter, Signer, SignOff
-from recourse_audit.render.letters.writer import LetterWriter
+from recourse_audit.render.letter_inputs import Signer
+from recourse_audit.render.letters import Letter, LetterWriter, SignOff
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings, parse_settings
 

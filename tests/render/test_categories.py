@@ -12,8 +12,7 @@ from recourse_audit.groups.cut_off import options_by_subject
 from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.recourse import Certificate, LeftOut, Move, SetAction
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.letters.sentences import unworded
-from recourse_audit.render.letters.writer import LetterWriter
+from recourse_audit.render.letters import LetterWriter, find_unworded
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.terminal.what_if import change_words
 from recourse_audit.settings import parse_settings
@@ -50,16 +49,17 @@ def letter(language: str, **words: Any) -> str:
 @pytest.mark.parametrize(
     ("language", "change", "along"),
     [
-        ("en", "Housing: change from rent to own flat", "street from 1 to 2"),
-        ("de", "Housing: von rent auf own flat ändern", "street von 1 auf 2"),
-        ("fr", "Housing : passer de rent à own flat", "street de 1 à 2"),
-        ("es", "Housing: cambiar de rent a own flat", "street de 1 a 2"),
+        ("en", "Housing: change from 'rent' to 'own_flat'.", "street from '1' to '2'"),
+        ("de", "Housing: von „rent“ auf „own_flat“ ändern.", "street von „1“ auf „2“"),
+        ("fr", "Housing : passer de « rent » à « own_flat ».", "street de « 1 » à « 2 »"),
+        ("es", "Housing: cambiar de «rent» a «own_flat».", "street de «1» a «2»"),
     ],
 )
 def test_a_letter_names_the_category_before_and_after(
     language: str, change: str, along: str
 ) -> None:
-    text = letter(language)
+    quote = "\N{RIGHT SINGLE QUOTATION MARK}"
+    text = letter(language).replace("\N{LEFT SINGLE QUOTATION MARK}", "'").replace(quote, "'")
     assert change in text
     assert along in text
 
@@ -74,7 +74,9 @@ def test_a_letter_uses_the_users_words_for_categories() -> None:
 def test_categories_without_a_word_are_listed() -> None:
     given = TABLES | {"recourse": {"attributes": [HOUSING]}, "letters": LETTERS}
     settings = parse_settings(given, folder=Path(), origin="audit.toml")
-    assert {"housing", "rent", "own_flat"} <= set(unworded(settings, Words(), names_class=True))
+    assert {"housing", "rent", "own_flat"} <= set(
+        find_unworded(settings, Words(), names_class=True)
+    )
 
 
 def test_the_terminal_names_categories() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from recourse_audit.records.subject import SubjectReport
-from recourse_audit.render.letters.writer import LetterWriter
+from recourse_audit.render.letters import LetterWriter
 from recourse_audit.render.templates import Templates
 from tests.render.letters import (
     SIGNED,

@@ -10,7 +10,7 @@ import pytest
 from recourse_audit.errors import SettingsError
 from recourse_audit.records.recourse import SetAction
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.letters.writer import LetterWriter
+from recourse_audit.render.letters import LetterWriter
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import parse_settings, settings_schema
 from tests.render.letters import LANGUAGES, LETTERS, TABLES, move, option, report, written
@@ -130,7 +130,7 @@ def test_a_phrase_for_a_level_takes_the_place_of_ours(
 ) -> None:
     words = {name: {"levels": levels} for name, levels in PHRASES.items()}
     text = text_of(move("a", 0.0, after), {"direction": "any"}, words=words, language=language)
-    assert f"<li>{phrase}</li>" in text
+    assert f"<li>{phrase}.</li>" in text
 
 
 @pytest.mark.parametrize(

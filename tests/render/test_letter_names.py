@@ -5,7 +5,6 @@ What counts as a name is tried on reasons for P0, whose neighbours have the ids 
 
 import json
 import shutil
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,14 +16,8 @@ from recourse_audit.errors import InputError
 from recourse_audit.records.recourse import DroppableTie
 from recourse_audit.records.subject import EgoNode, EgoTie, SubjectReport
 from recourse_audit.records.texts import words_of
-from recourse_audit.render.letters.letter import Reason
-from recourse_audit.render.letters.other_people import (
-    Everybody,
-    OtherPerson,
-    find_mentions,
-    others_in,
-)
-from recourse_audit.render.letters.write_letters import LetterOptions, write_letters
+from recourse_audit.render.letter_inputs import Mentions, Reason, others_in
+from recourse_audit.render.write_letters import LetterOptions, write_letters
 from tests.render.letters import drop, option, report, with_subject, writer, written
 
 OWN = "P0"
@@ -44,16 +37,6 @@ def near(*names: str, own: str = OWN) -> SubjectReport:
         found.ego_network, nodes=tuple(people), ties=tuple(ties), shown=count, total=count
     )
     return replace(found, ego_network=network)
-
-
-def mentions(
-    reason: str, *ids: str, own: str = OWN, names: Mapping[str, tuple[str, ...]] | None = None
-) -> set[str]:
-    """What of other people's ids and names is found in a reason."""
-    known = names or {}
-    others = [OtherPerson(id=one, names=known.get(one, ())) for one in ids]
-    me = OtherPerson(id=own, names=known.get(own, ()))
-    return {one.text for one in find_mentions([Reason(reason)], others, me)}
 
 
 def csv_of(folder: Path, text: str, name: str = "reasons.csv") -> Path:
@@ -103,11 +86,17 @@ def test_other_words_and_numbers_are_no_names(reason: str, neighbour: str, tmp_p
     assert by.allowed(near(neighbour)) == ()
 
 
-def test_names_that_the_reader_shares_do_not_give_anybody_away() -> None:
-    names = {OWN: ("Anna", "Smith"), "P1": ("Bob", "SMITH")}
-    assert mentions("Ms Smith, your income is low", "P1", names=names) == set()
-    assert mentions("Bob Smith has debts", "P1", names=names) == {"Bob"}
-    assert mentions("customer 17 has debts", "customer-17", own="customer-3") == {"customer-17"}
+def test_names_that_the_reader_shares_do_not_give_anybody_away(tmp_path: Path) -> None:
+    names = csv_of(tmp_path, "id,first,last\nP0,Anna,Smith\nP1,Bob,SMITH\n", "names.csv")
+    looking = Mentions(None, names, (), tuple)
+
+    def found(reason: str, report: SubjectReport) -> set[str]:
+        return {mention.text for mention in looking.find(report, [Reason(reason)])}
+
+    assert found("Ms Smith, your income is low", near("P1")) == set()
+    assert found("Bob Smith has debts", near("P1")) == {"Bob"}
+    other = near("customer-17", own="customer-3")
+    assert found("customer 17 has debts", other) == {"customer-17"}
 
 
 def test_names_come_from_a_file_of_everybodys_names(tmp_path: Path) -> None:
@@ -170,7 +159,8 @@ def test_where_a_report_does_not_show_all_neighbours_all_ids_are_looked_up(tmp_p
     hub = replace(hub, ego_network=replace(hub.ego_network, total=99))
     with pytest.raises(InputError, match="names another person, Q/77"):
         by.letter(hub)
-    assert not Everybody(["tied", "77", "P0"]).find([Reason("Tied to P0 and 77")], "P0")
+    plain = Mentions(None, None, (), lambda: ["tied", "77", "P0"])
+    assert plain.find(hub, [Reason("Tied to P0 and 77")]) == ()
 
 
 def test_a_finished_letter_names_nobody_and_what_was_allowed_is_sealed(

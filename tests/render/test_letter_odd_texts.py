@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from recourse_audit.render.letters.page import shortened
-from recourse_audit.render.letters.writer import LetterWriter
+from recourse_audit.render.letters import LetterWriter
 from recourse_audit.render.pdf import Printer
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import plain
@@ -124,6 +123,7 @@ def test_a_long_address_pushes_the_letter_down_and_covers_nothing(
 
 
 def test_the_margin_repeats_a_short_form_of_a_long_reference() -> None:
-    assert shortened("P0007", 40) == "P0007"
-    short = shortened("a" * 150 + "b" * 150, 40)
-    assert (len(short), short[:2], short[-2:], "…" in short) == (39, "aa", "bb", True)
+    by = writer()
+    assert f'<main data-reference="{OWN}">' in by.html(written(FOUND, by))
+    html = by.html(written(with_subject(FOUND, id="a" * 150 + "b" * 150), by))
+    assert f'<main data-reference="{"a" * 19}…{"b" * 19}">' in html

@@ -20,14 +20,14 @@ from tests.render.letters import (
 
 STRENGTHS = ("steady", "unsteady", "fragile")
 WORDS = {
-    "en": ("usually still worked.", "often still worked.", "often stopped working: please talk to"),
-    "de": (
-        "meistens weiterhin günstig.",
-        "oft weiterhin günstig.",
-        "oft nicht mehr günstig: Bitte",
+    "en": (
+        "It worked in most of",
+        "in many, but not all, of our tests",
+        "it failed in many of our tests",
     ),
-    "fr": ("le plus souvent.", "marchait encore souvent.", "souvent cela ne marchait plus"),
-    "es": ("general siguió", "a menudo siguió funcionando.", "a menudo dejó de funcionar: hable"),
+    "de": ("In den meisten unserer", "aber nicht in allen unserer Tests", "nicht verlässlich: In"),
+    "fr": ("dans la plupart de nos tests", "mais pas dans tous.", "pas fiable : cela"),
+    "es": ("en la mayoría de nuestras", "pero no en todas.", "No es fiable: falló en muchas"),
 }
 
 
@@ -49,7 +49,7 @@ def test_how_often_an_option_held_is_said_in_three_strengths(
     holds: float, strength: int, language: str
 ) -> None:
     found = report(saved(2.0, holds))
-    assert written(found, writer()).options[0].steadiness == STRENGTHS[strength]
+    assert written(found, writer()).options[0].strength == STRENGTHS[strength]
     text = text_of(found, language=language)
     assert [words in text for words in WORDS[language]] == [n == strength for n in range(3)]
 
@@ -59,19 +59,19 @@ def test_the_weaker_of_the_two_tests_counts() -> None:
         held = Robustness(draws=50, ties=survival(ties, 50), attributes=survival(attributes, 50))
         one = option(move("savings", 1.0, 2.0))
         object.__setattr__(one, "robustness", held)
-        assert written(report(one), writer()).options[0].steadiness == "fragile"
+        assert written(report(one), writer()).options[0].strength == "fragile"
 
 
 def test_what_was_not_tested_is_not_said_to_hold() -> None:
     text = text_of(report(saved(2.0, None)))
-    assert "In tests with small changes" not in text
+    assert "of our tests" not in text
 
 
 def test_both_limits_are_settings() -> None:
     found = report(saved(2.0, 0.7))
     steady = written(found, writer(steady_share=0.7)).options[0]
     fragile = written(found, writer(fragile_share=0.7)).options[0]
-    assert (steady.steadiness, fragile.steadiness) == ("steady", "fragile")
+    assert (steady.strength, fragile.strength) == ("steady", "fragile")
     with pytest.raises(SettingsError, match=r"fragile_share: must not be larger than steady_share"):
         settings(steady_share=0.6, fragile_share=0.7)
 
@@ -79,9 +79,9 @@ def test_both_limits_are_settings() -> None:
 def test_fragile_options_come_last_and_are_marked() -> None:
     found = report(saved(2.0, 0.1), saved(3.0, 0.7), saved(4.0, 0.9))
     letter = written(found, writer())
-    assert [one.steadiness for one in letter.options] == ["unsteady", "steady", "fragile"]
+    assert [one.strength for one in letter.options] == ["unsteady", "steady", "fragile"]
     text = text_of(found)
-    assert "least effort comes first; what often stopped working comes last." in text
+    assert "The easiest comes first; the least reliable last." in text
     last = text.split('<section class="option">')[-1]
     assert '<p class="note warns">' in last
     assert text.count('class="note warns"') == 1
@@ -91,14 +91,14 @@ def test_fragile_options_come_last_and_are_marked() -> None:
 def test_where_all_options_are_fragile_or_none_is_nothing_is_said_of_their_order() -> None:
     for holds in (0.1, 0.9):
         text = text_of(report(saved(2.0, holds), saved(3.0, holds)))
-        assert "least effort comes first." in text
-        assert "comes last" not in text
+        assert "The easiest comes first." in text
+        assert "least reliable" not in text
 
 
 def test_there_is_room_for_what_holds_before_what_is_fragile() -> None:
     found = report(saved(2.0, 0.1), *(saved(to, 0.9) for to in (3.0, 4.0, 5.0)))
     letter = written(found, writer())
-    assert [one.steadiness for one in letter.options] == ["steady"] * 3
+    assert [one.strength for one in letter.options] == ["steady"] * 3
     assert (letter.unlisted, letter.is_fragile) == (1, False)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from recourse_audit.errors import SettingsError, TemplateError
-from recourse_audit.render.letters.profiles import Profile, load_profile
-from recourse_audit.render.letters.writer import LetterWriter
+from recourse_audit.render.letters import LetterWriter
+from recourse_audit.render.profiles import Profile, load_profile
 from recourse_audit.render.templates import Templates, template_folder
 from recourse_audit.settings import load_settings
 from tests.render.letters import LANGUAGES, OWN, SIGNED, report, settings, writer, written

@@ -17,12 +17,10 @@ from recourse_audit.errors import InputError
 from recourse_audit.records.bundle import Review
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import RenderOptions
-from recourse_audit.render.letters.letter import Letter, Signer, SignOff
-from recourse_audit.render.letters.letter_inputs import read_ids, read_reviews
-from recourse_audit.render.letters.signing import Entry, Signing, decide
-from recourse_audit.render.letters.source import NoLetter
-from recourse_audit.render.letters.write_letters import LetterOptions, write_letters
-from recourse_audit.render.letters.writer import LetterWriter
+from recourse_audit.render.letter_inputs import Signer, read_ids, read_reviews
+from recourse_audit.render.letters import Letter, LetterWriter, SignOff
+from recourse_audit.render.signing import Entry, Signing, decide
+from recourse_audit.render.write_letters import LetterOptions, write_letters
 from tests.bundles import contents
 from tests.command import command, one_line
 from tests.render.conftest import SUBJECTS
@@ -36,9 +34,7 @@ REVIEWED = Review(reviewer="B. Reader", day="2026-03-30", draft="")
 
 @pytest.fixture(autouse=True)
 def _without_paper(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "recourse_audit.render.letters.write_letters.open_printer", lambda _: (None, "")
-    )
+    monkeypatch.setattr("recourse_audit.render.write_letters.open_printer", lambda _: (None, ""))
     monkeypatch.setattr("recourse_audit.render.batch.SUBJECTS_TOGETHER", 1)
 
 
@@ -66,10 +62,12 @@ def file_of(folder: Path, text: str, name: str = "given.csv") -> Path:
 
 
 def decided(found: SubjectReport, *, reasons: tuple[Any, ...] = (), **asked: Any) -> Entry:
-    letter = replace(written(found, writer()), reasons=reasons)
+    by = writer()
+    letter = replace(written(found, by), reasons=reasons)
     reviews = asked.pop("reviews", {})
     given: dict[str, Any] = {"by": SIGNED, "ids": (OWN,)} | asked
-    return decide(letter, file="f", draft="abc", signing=Signing(**given), reviews=reviews)
+    causes, signing = by.causes(letter), Signing(**given)
+    return decide(letter, causes, file="f", draft="abc", signing=signing, reviews=reviews)
 
 
 FINE = report(option(move("savings", 1.0, 2.0)))
@@ -77,6 +75,8 @@ FINE = report(option(move("savings", 1.0, 2.0)))
 FRAGILE = report(
     option(move("savings", 1.0, 2.0)), option(drop("P1000"), holds=0.5), ties={"guarantor": 4}
 )
+# Reasons that say nothing of the ties that every option ends contradict the options.
+TIES = report(option(drop("P1000")), ties={"guarantor": 4})
 HIDDEN = report(option(move("savings", 1.0, 2.0)), option(drop("P1000", "hobby"), holds=0.1))
 
 
@@ -86,6 +86,8 @@ HIDDEN = report(option(move("savings", 1.0, 2.0)), option(drop("P1000", "hobby")
         (FINE, ("a reason",), {OWN: REVIEWED}, ()),
         (FRAGILE, ("a reason",), {OWN: REVIEWED}, ("fragile",)),
         (HIDDEN, ("a reason",), {OWN: REVIEWED}, ()),
+        (TIES, ("a reason",), {OWN: REVIEWED}, ("ties-only",)),
+        (TIES, ("Debts of your guarantors",), {OWN: REVIEWED}, ()),
         (FINE, (), {OWN: REVIEWED}, ("no-reason",)),
         (FINE, ("a reason",), {}, ("unreviewed",)),
         (FINE, ("a reason",), {OWN: replace(REVIEWED, draft="abc")}, ()),
@@ -406,9 +408,8 @@ def test_a_person_without_a_letter_cannot_be_signed_for(
 ) -> None:
     real = LetterWriter.draft
 
-    def draft(self: LetterWriter, found: SubjectReport, *more: Any) -> Letter | NoLetter:
-        none = found.subject.id == ids[0]
-        return NoLetter(reason="favourable") if none else real(self, found, *more)
+    def draft(self: LetterWriter, found: SubjectReport, *more: Any) -> Letter | None:
+        return None if found.subject.id == ids[0] else real(self, found, *more)
 
     monkeypatch.setattr(LetterWriter, "draft", draft)
     with pytest.raises(InputError, match=f"there is no letter to {ids[0]}"):

@@ -19,7 +19,6 @@ from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
 from recourse_audit.render.i18n import Words, words_of
-from recourse_audit.render.letters.signed_before import SIGNED
 from recourse_audit.render.pages.index import IndexSource, index_view
 from recourse_audit.render.pages.index_rows import Ending, Links
 from recourse_audit.render.pages.index_words import Change, change_of
@@ -27,6 +26,7 @@ from recourse_audit.render.pages.subject import PageLinks, SubjectPage
 from recourse_audit.render.pages.tables import AuditFacts, facts_of
 from recourse_audit.render.pdf import Printer, open_printer
 from recourse_audit.render.redaction import Level
+from recourse_audit.render.signing import SIGNED
 from recourse_audit.render.templates import Templates
 
 LETTERS = "letters"
