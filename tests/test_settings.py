@@ -130,6 +130,15 @@ def test_settings_are_frozen() -> None:
         settings.model = settings.model
 
 
+def words_for(*end: str, together: bool) -> dict[str, Any]:
+    """Words for ending address ties, and a rule that ends them together or one by one."""
+    rule = {"kind": "address", "allow": ["drop"], "together": together}
+    return {
+        "recourse": {"ties": [rule]},
+        "words": {"en": {"ties": {"address": {"end": list(end)}}}},
+    }
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -293,6 +302,14 @@ def test_settings_are_frozen() -> None:
         ({"groups": {"smallest": 1}}, "groups.smallest: must be at least 2 (got 1)"),
         ({"groups": {"alpha": 0}}, "groups.alpha: must be more than 0 (got 0)"),
         ({"groups": {"atributes": []}}, "groups.atributes: is not a known key; did you mean att"),
+        (
+            words_for("move to another address", together=False),
+            "words: en.ties.address.end has no {count} ('move to another address'), but the pol",
+        ),
+        (
+            words_for("end a tie", "end {count} ties", together=True),
+            "words: en.ties.address.end has {count} ('end {count} ties'), but the policy ends all",
+        ),
         (
             {"letters": {"about": 5}},
             "letters.about: must be text, or a table of texts by language (got 5)",

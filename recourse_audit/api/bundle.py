@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recourse_audit.records.recourse import RecourseStatus
     from recourse_audit.records.subject import SubjectReport
     from recourse_audit.render.batch import RenderOptions
-    from recourse_audit.render.letters import SignOff
+    from recourse_audit.render.letter_facts import SignOff
     from recourse_audit.render.pages.write_pages import WrittenPages
     from recourse_audit.render.signing import Ids
     from recourse_audit.render.write_letters import WrittenLetters
@@ -175,7 +175,7 @@ class Bundle:
             against it. What is refused is in `refused` of the result.
         accept
             Causes that do not keep the letters in `ids` from being signed off: "fragile",
-            "no-reason", "unreviewed".
+            "no-reason", "ties-only", "unreviewed".
         reopen
             Make the letters in `ids` drafts again.
         reviewed
@@ -285,8 +285,8 @@ def _ids(given: "Iterable[str] | None") -> "Ids":
 
 
 def _sign_off(name: str | None, day: date | None) -> "SignOff | None":
+    from recourse_audit.render.letter_facts import SignOff
     from recourse_audit.render.letter_inputs import Signer
-    from recourse_audit.render.letters import SignOff
     from recourse_audit.render.text import plain
 
     if name is None:

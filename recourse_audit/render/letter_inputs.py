@@ -23,8 +23,7 @@ from unicodedata import category
 from recourse_audit.errors import InputError
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.records.bundle import Review, SignedLetter
-from recourse_audit.records.recourse import SetAction, TieAction
-from recourse_audit.records.search import Tie
+from recourse_audit.records.recourse import SetAction
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.records.texts import unguard, words_of
 from recourse_audit.settings.section import read_toml
@@ -239,13 +238,8 @@ def others_in(report: SubjectReport) -> tuple[str, ...]:
             effects = option.side_effects
             ids.update(effects.to_favourable, effects.to_unfavourable, effects.other)
             for action in option.actions:
-                ids.update(*(() if isinstance(action, SetAction) else changed_ties(action)))
+                ids.update(*(() if isinstance(action, SetAction) else action.ties))
     return tuple(sorted(ids - {report.subject.id}))
-
-
-def changed_ties(action: TieAction) -> tuple[Tie, ...]:
-    """The tie of an action, or all ties that it ends together."""
-    return getattr(action, "ties", ()) or (action.tie,)
 
 
 def _runs(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

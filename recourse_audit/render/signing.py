@@ -32,7 +32,7 @@ from recourse_audit.records.bundle import SignOff as RecordedSignOff
 from recourse_audit.records.codec import DERIVED_MANIFEST, SIGNED_LETTER
 from recourse_audit.records.texts import csv_lines
 from recourse_audit.render.batch import Files, file_name
-from recourse_audit.render.letters import Letter, SignOff
+from recourse_audit.render.letter_facts import Letter, SignOff
 from recourse_audit.render.text import plain
 
 ALL: Literal["all"] = "all"

@@ -28,7 +28,7 @@ from recourse_audit.settings.letters import LetterSettings
 from recourse_audit.settings.policy import RecourseSettings
 from recourse_audit.settings.search import CaveatSettings, SearchSettings
 from recourse_audit.settings.section import Section, check_numbers, read_toml
-from recourse_audit.settings.words import AuditSettings, WordSettings, check_words
+from recourse_audit.settings.words import AuditSettings, WordSettings, check_endings, check_words
 
 BUNDLE_SETTINGS = "settings.json"
 _WHOLE, _NUMBER, _LIST = "must be a whole number", "must be a number", "must be a list: [ … ]"
@@ -85,6 +85,7 @@ class Settings(Section):
         if recourse is not None and graph is not None:
             ruled = (rule.name for rule in recourse.attributes if rule.of_category)
             check_words(words, {*ruled, *(encoding.name for encoding in graph.encodings)})
+            check_endings(words, recourse.ties)
         return words
 
     @model_validator(mode="after")

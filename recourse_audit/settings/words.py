@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from recourse_audit.settings.recourse import TieRule
 from recourse_audit.settings.section import Section
 
 LANGUAGE = re.compile(r"[a-z]{2,3}(_[A-Z]{2})?")
@@ -174,23 +175,26 @@ def check_words(words: WordSettings, categories: Collection[str]) -> None:
                 )
 
 
-def check_endings(words: WordSettings, single: Collection[str]) -> None:
-    """Refuse words for ending a kind as a whole where its ties end one by one.
+def check_endings(words: WordSettings, rules: Iterable[TieRule]) -> None:
+    """Refuse words that call the end of some ties of a kind the end of all of them, or the reverse.
 
     "Move to another address" ends every tie of the kind: as the word for ending one of three it
-    would advise what was not tested.
-
-    Parameters
-    ----------
-    single
-        The kinds whose ties may end one by one.
+    would advise what was not tested. A rule for "*" is about the kinds without a rule of their own.
     """
+    ending = [rule for rule in rules if "drop" in rule.allow]
     for language, own in words.items():
-        for kind in single:
-            end = own.ties[kind].end if kind in own.ties else ()
-            if end and COUNT not in end[-1]:
+        for kind, tie in own.ties.items():
+            ruled = [rule for rule in ending if rule.kind == kind]
+            ruled = ruled or [rule for rule in ending if rule.kind == "*"]
+            key, counted = f"{language}.ties.{kind}.end", any(COUNT in form for form in tie.end)
+            if tie.end and not counted and not all(rule.together for rule in ruled):
                 raise ValueError(
-                    f"{language}.ties.{kind}.end has no {COUNT} ({end[-1]!r}), but the policy ends "
-                    "ties of this kind one by one; add a plural with {count}, or set together = "
-                    "true in its rule of recourse.ties"
+                    f"{key} has no {COUNT} ({tie.end[-1]!r}), but the policy ends ties of this "
+                    f"kind one by one; add a plural with {COUNT}, or set together = true in its "
+                    "rule of recourse.ties"
+                )
+            if counted and any(rule.together for rule in ruled):
+                raise ValueError(
+                    f"{key} has {COUNT} ({tie.end[-1]!r}), but the policy ends all ties of this "
+                    "kind together; give one text for that, such as 'move to another address'"
                 )

@@ -33,8 +33,9 @@ from recourse_audit.records.subject import (
     Grade,
     SubjectReport,
 )
+from recourse_audit.render.letter_facts import Letter, SignOff
 from recourse_audit.render.letter_inputs import Signer
-from recourse_audit.render.letters import Letter, LetterWriter, SignOff
+from recourse_audit.render.letters import LetterWriter
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings, parse_settings
 

@@ -18,9 +18,10 @@ from recourse_audit.audit.load import Selection, load_audit, select_subjects
 from recourse_audit.audit.report import reports_on
 from recourse_audit.records.codec import plain_data
 from recourse_audit.records.subject import SubjectReport
+from recourse_audit.render import letter_facts as facts
 from recourse_audit.render import letter_inputs as inputs
-from recourse_audit.render import letters
-from recourse_audit.render.letters import Letter, LetterWriter
+from recourse_audit.render.letter_facts import Letter
+from recourse_audit.render.letters import LetterWriter
 from recourse_audit.render.pdf import Printer
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings
@@ -31,12 +32,12 @@ SAMPLE = Path(__file__).parents[2] / "sample_models" / "lending"
 PEOPLE = 12
 # Texts have a type of their own, and each type one place that makes it.
 TEXTS = {
-    letters.Reference,
-    letters.Kind,
-    letters.Attribute,
-    letters.Unit,
-    letters.OwnCategory,
-    letters.DecisionClass,
+    facts.Reference,
+    facts.Kind,
+    facts.Attribute,
+    facts.Unit,
+    facts.OwnCategory,
+    facts.DecisionClass,
     inputs.Reason,
     inputs.AddressLine,
     inputs.Signer,
@@ -83,11 +84,11 @@ def made_in(path: Path) -> set[str]:
 
 
 def test_each_text_is_made_in_one_place() -> None:
-    folder = Path(letters.__file__).parent
+    folder = Path(facts.__file__).parent
     made = {path.name: made_in(path) for path in folder.rglob("*.py")}
     assert {name: kinds for name, kinds in made.items() if kinds} == {
         "letter_inputs.py": {"Reason", "AddressLine", "Signer"},
-        "letters.py": {
+        "letter_facts.py": {
             *("Reference", "Kind", "Attribute", "Unit", "OwnCategory", "DecisionClass"),
         },
     }
@@ -109,7 +110,7 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Settings, list[Su
     for name in ("gcn.onnx", "nodes.csv", "edges.csv"):
         shutil.copy(SAMPLE / name, folder)
     text = (SAMPLE / "audit.toml").read_text(encoding="utf-8").split("[letters]")[0]
-    text = text.replace("[recourse]\n", "[recourse]\nbudget = 400\ndraws = 4\n")
+    text = text.replace("[recourse]\n", "[recourse]\nbudget = 4000\ndraws = 4\n")
     text += '\n[letters]\nknown_kinds = ["guarantor", "co-borrower", "payment", "employer"]\n'
     (folder / "audit.toml").write_text(text, encoding="utf-8")
     audit = load_audit(folder / "audit.toml")

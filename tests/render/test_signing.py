@@ -14,11 +14,12 @@ import recourse_audit as ra
 from recourse_audit.bundle.reader import open_finished_audit
 from recourse_audit.bundle.verification import verify_bundle
 from recourse_audit.errors import InputError
-from recourse_audit.records.bundle import Review
+from recourse_audit.records.bundle import CAUSES, Review
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import RenderOptions
+from recourse_audit.render.letter_facts import Letter, SignOff
 from recourse_audit.render.letter_inputs import Signer, read_ids, read_reviews
-from recourse_audit.render.letters import Letter, LetterWriter, SignOff
+from recourse_audit.render.letters import LetterWriter
 from recourse_audit.render.signing import Entry, Signing, decide
 from recourse_audit.render.write_letters import LetterOptions, write_letters
 from tests.bundles import contents
@@ -28,7 +29,7 @@ from tests.render.letters import OWN, SIGNED, drop, move, option, report, writer
 
 CLERK = ("--sign-off", "A. Clerk", "--date", "2026-03-31", "--workers", "1")
 EVERY_CAUSE = ("fragile", "no-reason", "unreviewed")
-ACCEPT = tuple(word for cause in EVERY_CAUSE for word in ("--accept", cause))
+ACCEPT = tuple(word for cause in CAUSES for word in ("--accept", cause))
 REVIEWED = Review(reviewer="B. Reader", day="2026-03-30", draft="")
 
 
@@ -178,7 +179,9 @@ def test_what_is_refused_is_listed_with_its_causes_and_stays_a_draft(
 def test_all_signs_only_what_nothing_speaks_against(
     bundle: Path, ids: list[str], tmp_path: Path
 ) -> None:
-    reasons = file_of(tmp_path, f"id,reason\n{ids[0]},Income is low\n{ids[1]},Too late\n", "r.csv")
+    reasons = file_of(
+        tmp_path, f"id,reason\n{ids[0]},The employer is in trouble\n{ids[1]},Too late\n", "r.csv"
+    )
     reviews = file_of(tmp_path, f"id,reviewer,reviewed\n{ids[1]},B. Reader,2026-03-30\n")
     given = ("--reasons", reasons, "--reviewed", reviews)
     finished = command("letters", bundle, *CLERK, "--all", *given)
@@ -201,7 +204,7 @@ def test_all_signs_only_what_nothing_speaks_against(
 
 def sign(bundle: Path, *names: str, by: str = "A. Clerk", day: int = 1, **more: Any) -> Any:
     return ra.open_bundle(bundle).write_letters(
-        sign_off=by, day=date(2026, 3, day), ids=names, accept=EVERY_CAUSE, workers=1, **more
+        sign_off=by, day=date(2026, 3, day), ids=names, accept=CAUSES, workers=1, **more
     )
 
 

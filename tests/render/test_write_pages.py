@@ -130,7 +130,7 @@ def test_a_run_warns_once_of_what_its_drafts_lack(audited: Path, tmp_path: Path)
     warnings = [line for line in first.err.splitlines() if line.startswith("! letters")]
     assert warnings == [
         "! letters stay drafts until these are filled in: letters.contact",
-        "! letters use these names as they are; give words for them in [letters]: savings",
+        "! letters use these names as they are; give words for them in [words]: savings",
     ]
     assert "! letters" not in second.err
 
