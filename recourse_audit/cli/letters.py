@@ -52,7 +52,7 @@ def letters(
         list[str] | None,
         typer.Option(
             metavar="ISSUE",
-            help="Sign off despite this issue: fragile, no-reason, ties-only, unreviewed. Repeat for more.",
+            help="Sign off despite this: fragile, no-reason, ties-only, unreviewed. Repeatable.",
         ),
     ] = None,
     reviewed: Annotated[
