@@ -53,7 +53,9 @@ FAULTS = {
     "es": r"\by (?=h?i(?!e)\w)|\bo (?=h?o\w)|\b(a|de) el\b",
 }
 # A count of one goes with no plural, and no other count with a singular.
-ONE_AS_MANY = re.compile(r"\b1 (people|options|ties|tests|persons|Personen|personas|personnes)\b")
+ONE_AS_MANY = re.compile(
+    r"(?<!than )(?<!als )(?<!de )\b1 (people|options|ties|tests|persons|Personen|personas|personnes)\b"
+)
 
 
 @cache
