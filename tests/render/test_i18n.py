@@ -54,7 +54,7 @@ FAULTS = {
 }
 # A count of one goes with no plural, and no other count with a singular.
 ONE_AS_MANY = re.compile(
-    r"(?<!than )(?<!als )(?<!de )\b1 (people|options|ties|tests|persons|Personen|personas|personnes)\b"
+    r"(?<!than )(?<!als )(?<!de )\b1 (people|options|ties|tests|Personen|personas|personnes)\b"
 )
 
 
