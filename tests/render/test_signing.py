@@ -180,7 +180,9 @@ def test_all_signs_only_what_nothing_speaks_against(
     bundle: Path, ids: list[str], tmp_path: Path
 ) -> None:
     reasons = file_of(
-        tmp_path, f"id,reason\n{ids[0]},The employer is in trouble\n{ids[1]},Too late\n", "r.csv"
+        tmp_path,
+        f"id,reason\n{ids[0]},Standing payment; joint loan; guarantor\n{ids[1]},Too late\n",
+        "r.csv",
     )
     reviews = file_of(tmp_path, f"id,reviewer,reviewed\n{ids[1]},B. Reader,2026-03-30\n")
     given = ("--reasons", reasons, "--reviewed", reviews)
