@@ -181,7 +181,7 @@ def test_all_signs_only_what_nothing_speaks_against(
 ) -> None:
     reasons = file_of(
         tmp_path,
-        f"id,reason\n{ids[0]},Standing payment; joint loan; guarantor\n{ids[1]},Too late\n",
+        f"id,reason\n{ids[0]},Short time at this address\n{ids[1]},Too late\n",
         "r.csv",
     )
     reviews = file_of(tmp_path, f"id,reviewer,reviewed\n{ids[1]},B. Reader,2026-03-30\n")
