@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from recourse_audit.settings.recourse import TieRule
+from recourse_audit.settings.policy import TieRule
 from recourse_audit.settings.section import Section
 
 LANGUAGE = re.compile(r"[a-z]{2,3}(_[A-Z]{2})?")
