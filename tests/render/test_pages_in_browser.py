@@ -15,9 +15,9 @@ from playwright.sync_api import Browser, Page
 
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.pages.subject import PageLinks, SubjectPage
 from recourse_audit.render.pdf import Printer
 from recourse_audit.render.redaction import LEVELS, Level
+from recourse_audit.render.subject import PageLinks, SubjectPage
 from recourse_audit.render.templates import Templates
 from tests.render.browser import DESK, EACH_LANGUAGE, PHONE, findings, overflow, visit
 from tests.render.subject_reports import (
