@@ -21,7 +21,7 @@ EXPLANATION = {"nodes", "edges", "simulatability", "probabilities", "score"}
 def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
     document = command("explain", lending_audit(tmp_path), "P0004", "--json").document
     assert set(document) == NAMES
-    assert document["format"] == 7
+    assert document["format"] == 8
     assert set(document["subject"]) == {"id", "decision", "favourable", "probabilities"}
     assert set(document["subject"]["probabilities"]) == {"denied", "approved"}
     assert set(document["search"]) == {

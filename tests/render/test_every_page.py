@@ -16,8 +16,8 @@ from recourse_audit.render.i18n import (
 )
 from recourse_audit.render.pages.groups import groups_view
 from recourse_audit.render.pages.index_rows import Links
-from recourse_audit.render.pages.subject import SubjectPage
 from recourse_audit.render.pdf import Printer
+from recourse_audit.render.subject import SubjectPage
 from recourse_audit.render.templates import Templates
 from tests.render.browser import EACH_LANGUAGE, PHONE, findings, overflow, visit
 from tests.render.group_reports import gap_report

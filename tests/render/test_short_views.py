@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import networkx as nx
@@ -38,9 +39,9 @@ from recourse_audit.render.i18n import status_name
 from recourse_audit.render.terminal.figures import points, probability, signed, tidy
 from recourse_audit.render.terminal.groups_brief import show_groups_briefly
 from recourse_audit.render.terminal.lines import cut, cut_left
-from recourse_audit.render.terminal.model_brief import show_model_briefly
-from recourse_audit.render.terminal.subject import show_subject
-from recourse_audit.render.terminal.what_if import forbidden_words
+from recourse_audit.render.terminal.model import show_model
+from recourse_audit.render.terminal.subject import forbidden_words
+from recourse_audit.render.terminal.subject import show_subject as show_any
 from recourse_audit.settings import LetterSettings
 from tests.render.group_reports import (
     column_report,
@@ -52,6 +53,7 @@ from tests.render.group_reports import (
     tiny_report,
     unfinished_report,
 )
+from tests.render.subject_pages import NAMED
 from tests.render.subject_reports import (
     PROBES,
     made_report,
@@ -91,6 +93,9 @@ def fits(text: str, columns: int = 80) -> str:
     """The text, once it is known to fit the width."""
     assert max(map(cell_len, text.splitlines())) <= columns, text
     return text
+
+
+show_subject = partial(show_any, words=NAMED)
 
 
 def own_ties(report: SubjectReport, count: int, spread: float = 0.4) -> SubjectReport:
@@ -168,8 +173,8 @@ def test_of_everything_at_once_no_sentence_is_cut() -> None:
     report = replace(own_ties(replace(report, decision=line), 60), what_if=tried)
     warnings = ["The same question gets different answers: " + 20 * "a warning " for _ in range(5)]
     text = fits(printed(show_subject, report, warnings))
-    caution = "A change that moves the answer need not be its cause."
-    for words in (*warnings, "What if", "more: --full", caution, forbidden_words(FAMILY)):
+    caution = "What moves the answer did not necessarily cause it."
+    for words in (*warnings, "What if", "more: --full", caution, forbidden_words(FAMILY, NAMED)):
         assert " ".join(words.split()) in " ".join(text.split())
     assert text.count("Worse for P1 and P2.") == 8
 
@@ -181,23 +186,23 @@ def test_the_headline_says_what_own_data_alone_would_give() -> None:
         )
     )
     lines = printed(show_subject, made_report(own_data=other)).splitlines()
-    assert lines[0] == "P0000: denied. On own data alone the model would decide approved."
+    assert lines[0] == "P0000: refused. On their own data alone, the model would approve."
     lines = printed(show_subject, made_report()).splitlines()
-    assert lines[0] == "P0000: denied. On own data alone the model would decide the same."
+    assert lines[0] == "P0000: refused. On their own data alone, the model would decide the same."
     classes = ("high_risk", "low_risk")
     lines = printed(show_subject, made_report(classes=classes)).splitlines()
-    assert lines[0] == "P0000: high_risk. On own data alone the model would decide the same."
+    assert lines[0].startswith("P0000: \N{LEFT SINGLE QUOTATION MARK}high_risk"), "it has no word"
     silent = own_data(alone=AnswerAlone(decision="", favourable=False, probabilities={}))
     lines = printed(show_subject, made_report(own_data=silent)).splitlines()
-    assert lines[0] == "P0000: denied."
-    assert "Without any ties the model gives no usable answer." in " ".join(lines)
+    assert lines[0] == "P0000: refused."
+    assert "With all ties removed, the model gives no usable answer." in " ".join(lines)
 
 
 def test_every_row_of_the_ladder_has_its_figure_and_the_line_is_drawn_at_one_place() -> None:
     text = printed(show_subject, own_ties(made_report(), 4))
     rows = [line for line in text.splitlines() if re.match("  (As decided|Own data|N0)", line)]
     assert len(rows) == 6
-    figures = [re.search(r" (0\.\d{3})  (?:still )?denied", row) for row in rows]
+    figures = [re.search(r" (0\.\d{3})  (?:still )?refused", row) for row in rows]
     assert [found and found[1] for found in figures] == [
         *("0.100", "0.200", "0.500", "0.300", "0.233", "0.200")
     ]
@@ -216,17 +221,17 @@ def test_an_answer_close_to_the_line_is_drawn_on_its_side(first: float, side: st
 
 def test_ties_that_do_not_move_the_figure_share_a_row() -> None:
     text = printed(show_subject, own_ties(made_report(), 30, spread=0.0))
-    assert "Without any one of 30 ties" in text
+    assert "  30 ties move the answer by less than 0.01 each\n" in text
     assert "  N0" not in text
 
 
 def test_ties_after_the_first_are_counted_and_in_the_full_view() -> None:
-    report = own_ties(made_report(), 40)
+    report = own_ties(made_report(), 30)
     text = fits(printed(show_subject, report))
     assert text.count("\n  N0") == 8
-    assert "  … 32 more: --full" in text
+    assert "  … 22 more: --full" in text
     full = printed(show_subject, report, full=True)
-    assert full.count("\n  N0") == 40
+    assert full.count("\n  N0") == 30
     assert "more: --full" not in full
     assert "annex" not in text + full, "a terminal has none"
 
@@ -234,11 +239,11 @@ def test_ties_after_the_first_are_counted_and_in_the_full_view() -> None:
 LINES: dict[str, tuple[DecisionLine, str]] = {
     "cut-off": (
         DecisionLine(rule="cut_off", cut_off=0.65, score=0.1, margin=-0.55),
-        "Probability of approved: 0.100; the line is 0.650.",
+        "Approval probability 0.100; approval needs at least 0.650.",
     ),
     "quota": (
         DecisionLine(rule="quota", cut_off=0.7, score=0.1, margin=-0.6, places=20, rank=90),
-        "20 places go to the best; probability of approved: 0.100, rank 90.",
+        "20 places go to the best; approval probability: 0.100, rank 90.",
     ),
     "score": (
         DecisionLine(rule="cut_off", cut_off=-3.5, score=-12.25, margin=-8.75, better="higher"),
@@ -294,11 +299,11 @@ def test_options_take_a_line_each_and_fragile_ones_have_the_word() -> None:
     report = with_recourse(report, options=(first, replace(second, robustness=weak)))
     text = " ".join(printed(show_subject, report).replace("\N{NO-BREAK SPACE}", " ").split())
     assert (
-        "1 Savings from 100 euros to 600 euros 0.100 → 0.700, 0.200 past the cut-off; effort 0.5; "
-        "Holds in most tests (40 of 50)"
+        "1 Raise savings from €100 to €600 0.100 → 0.700, 0.200 past the cut-off; effort 0.5; "
+        "Worked in 40 of 50 tests"
     ) in text
-    assert "2 End the guarantor tie between P0001 and P0002 0.100 → 0.700" in text
-    assert "▲ Fragile: fails in half of the tests or more (25 of 50)" in text
+    assert "2 End one guarantor tie (between P0001 and P0002) 0.100 → 0.700" in text
+    assert "▲ Fragile: failed 25 of 50 tests" in text
     letters = LetterSettings()
     assert (letters.steady_share, letters.fragile_share) == (STEADY, FRAGILE), "as in letters"
     unmeasured = with_recourse(report, options=(replace(first, robustness=None),))
@@ -308,8 +313,8 @@ def test_options_take_a_line_each_and_fragile_ones_have_the_word() -> None:
 def test_no_ties_is_a_sentence_and_no_ladder_of_ties() -> None:
     report = made_report(nx.empty_graph(1), note="no_ties", ego_network=None, search=None)
     text = fits(printed(show_subject, report))
-    assert "P0000 has no ties; the decision rests on own data alone." in text
-    assert "without" not in text
+    assert "P0000 has no ties; the decision rests on their own" in text
+    assert "Ties: without" not in text
 
 
 def test_no_option_says_how_many_combinations_were_tried() -> None:
@@ -441,8 +446,8 @@ def model(inputs: int = 2, **changes: Any) -> ModelReport:
 @pytest.mark.parametrize("inputs", [2, 40])
 @pytest.mark.parametrize("name", ["gcn.onnx", "/a/very/long/path" * 20, 60 * ARABIC])
 def test_a_model_fits_a_terminal(name: str, inputs: int) -> None:
-    text = fits(printed(show_model_briefly, name, model(inputs)))
-    assert "Model checks: 5 of 5 passed. Reach: 2 hops." in text
+    text = fits(printed(show_model, name, model(inputs)))
+    assert "Model checks: 5 of 5 passed. Reach: 2 ties." in text
     assert "1,279" in text
     assert "features" in text
 
@@ -461,9 +466,9 @@ def test_what_failed_is_shown_in_full_and_so_is_a_role_that_is_not_known() -> No
     strange = ModelInput(name="strange", dtype="int64", shape=("n",), role=None, why="")
     report = model(30, probes=probes)
     report = replace(report, inputs=(*report.inputs, strange))
-    text = " ".join(printed(show_model_briefly, "m", report).split())
+    text = " ".join(printed(show_model, "m", report).split())
     assert "Model checks: 3 of 5 passed. Reach: without limit." in text
-    assert "FAILED tie_order: the order of ties does not matter" in text
+    assert "FAILED tie_order: The order of ties does not matter" in text
     assert "FAILED packing: " in text
     assert " ".join(long.split()) in text
     assert "strange ? unknown" in text

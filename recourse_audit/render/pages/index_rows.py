@@ -169,6 +169,17 @@ def in_order(rows: Iterable[Row]) -> tuple[Row, ...]:
     return tuple(sorted(rows, key=lambda row: (NEEDS.index(row.need), natural(row.id))))
 
 
+def list_order(rows: Mapping[int, SummaryRow], labels: Mapping[int, str]) -> list[int]:
+    """The numbers of subjects in the order of the table; `labels` are what it shows as ids."""
+    known: dict[str, RecourseStatus] = {status: status for status in STATUSES}
+
+    def place(number: int) -> tuple[int, tuple[tuple[str, int, str], ...]]:
+        row = rows[number]
+        return NEEDS.index(need_of(row, known[row.status])), natural(plain(labels[number]))
+
+    return sorted(rows, key=place)
+
+
 def need_of(row: SummaryRow, status: RecourseStatus) -> Need:
     """What a subject needs; an option that failed half of its tests or more is fragile."""
     if status != "verified":

@@ -20,14 +20,15 @@ from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
 from recourse_audit.render.i18n import Words, words_of
 from recourse_audit.render.pages.index import IndexSource, index_view
-from recourse_audit.render.pages.index_rows import Ending, Links
+from recourse_audit.render.pages.index_rows import Ending, Links, list_order
 from recourse_audit.render.pages.index_words import Change, change_of
-from recourse_audit.render.pages.subject import PageLinks, SubjectPage
 from recourse_audit.render.pages.tables import AuditFacts, facts_of
 from recourse_audit.render.pdf import Printer, open_printer
 from recourse_audit.render.redaction import Level
 from recourse_audit.render.signing import SIGNED
+from recourse_audit.render.subject import PageLinks, SubjectPage
 from recourse_audit.render.templates import Templates
+from recourse_audit.render.text import plain
 
 LETTERS = "letters"
 SUMMARIES = 2  # the group report and the index
@@ -118,9 +119,9 @@ class PageMakers:
 
     def open(self, stored: StoredAudit) -> "PageMaker":
         templates = Templates(self.pages.templates)
-        names = stored.names()
+        names, level = stored.names(), self.pages.level
         return PageMaker(
-            level=self.pages.level,
+            level=level,
             facts=facts_of(stored.fingerprint, stored.settings),
             stored=stored,
             templates=templates,
@@ -128,17 +129,28 @@ class PageMakers:
             printer=Printer(templates) if self.on_paper else None,
             letters=_letters(self.bundle),
             names=names,
-            beside=_beside(names) if self.pages.level != "subject" else {},
+            beside=_beside(stored, level) if level != "subject" else {},
+            people=_pages_of_people(names) if level == "auditor" else {},
         )
 
 
-def _beside(names: Mapping[int, str]) -> dict[int, tuple[int | None, int | None]]:
-    """The subjects before and after each, in the order of the node table.
+def _beside(stored: StoredAudit, level: Level) -> dict[int, tuple[int | None, int | None]]:
+    """The subjects before and after each, in the order of the index's list.
 
     A subject's own copy leads to nobody else's.
     """
-    numbers: list[int | None] = [None, *names, None]
-    return {number: (numbers[place], numbers[place + 2]) for place, number in enumerate(names)}
+    rows = dict(stored.rows())
+    labels = {number: page_name(number, row.id, level) for number, row in rows.items()}
+    if level == "auditor":
+        labels = {number: row.id for number, row in rows.items()}
+    order = list_order(rows, labels)
+    numbers: list[int | None] = [None, *order, None]
+    return {number: (numbers[place], numbers[place + 2]) for place, number in enumerate(order)}
+
+
+def _pages_of_people(names: Mapping[int, str]) -> dict[str, str]:
+    """The page of everybody who was audited, from a subject's page, by id."""
+    return {plain(name): f"{file_name(number, name)}.html" for number, name in names.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +166,7 @@ class PageMaker:
     letters: set[str]
     names: Mapping[int, str]
     beside: Mapping[int, tuple[int | None, int | None]]
+    people: Mapping[str, str]
 
     def _link(self, number: int | None) -> str:
         """The page of another subject, from a subject's page."""
@@ -174,6 +187,7 @@ class PageMaker:
                 previous=self._link(before),
                 next=self._link(after),
                 letter=f"../../{LETTERS}/{name}.html" if name in self.letters else "",
+                people=self.people,
             ),
         )
         html = self.templates.render("pages/subject.html", view=view)
