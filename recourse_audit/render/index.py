@@ -25,7 +25,7 @@ from recourse_audit.render.i18n import Words, strength
 from recourse_audit.render.pages.board import Board
 from recourse_audit.render.redaction import Level
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.text import plain
+from recourse_audit.render.text import plain, printable
 from recourse_audit.settings import Settings
 
 # What has to be done for a person, most urgent first: the order of the list, and a filter.
@@ -176,7 +176,8 @@ class IndexPage:
         paper: bool = False,
     ) -> None:
         self.words = words or Words()
-        self.source, self.manifest, self.settings = source, source.manifest, source.settings
+        self.source, self.settings = source, source.settings
+        self.manifest = printable(source.manifest)
         self.level, self.paper = level, paper
         self.shows_results, self.shows_sizes = results, sizes
         self.is_listed = level != "subject"
@@ -243,7 +244,9 @@ class IndexPage:
         """Of how many people options were tested, in how many tests; how many have a steady one,
         and for how many every option failed half of its tests or more.
         """
-        tested = [one.row for one in self.everybody if one.row.most_held is not None and one.row.tests]
+        tested = [
+            one.row for one in self.everybody if one.row.most_held is not None and one.row.tests
+        ]
         shares = [(row.most_held or 0) / (row.tests or 1) for row in tested]
         if not tested:
             return None
@@ -284,9 +287,9 @@ class IndexPage:
         )
 
     def alone(self, person: Person) -> str:
-        """What the model would decide without the person's ties; "" where that is not known."""
-        alone = person.row.favourable_alone
-        return "" if alone is None else self.words.say("index.alone.yes" if alone else "index.alone.no")
+        """What the model would decide without the person's ties."""
+        keys = {None: "unknown", True: "index.alone.yes", False: "index.alone.no"}
+        return self.words.say(keys[person.row.favourable_alone])
 
     def effort(self, person: Person) -> str:
         """The effort of the easiest option, with as many decimals as all others."""
@@ -367,7 +370,9 @@ class IndexPage:
         }
         for name in self.attributes:
             values = [person.members.get(name, "") for person in people]
-            named = {value: words.name(value) if value else words.say("unknown") for value in values}
+            named = {
+                value: words.name(value) if value else words.say("unknown") for value in values
+            }
             facets[f"group.{name}"] = _coded([named[value] for value in values])
         facets["includes"] = _combined(
             [tuple(dict.fromkeys(map(self.describe, person.changes))) for person in people]

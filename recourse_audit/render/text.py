@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from recourse_audit.records.search import Counterfactual, SearchExtent
-from recourse_audit.records.subject import SubjectReport
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from recourse_audit.records.model import ProbeReport
 
+T = TypeVar("T")
 NO_BREAK = "\N{NO-BREAK SPACE}"
 HELD_BACK = "held it back"
 PROBE_MEANINGS = {
@@ -55,10 +55,10 @@ def plain(text: str) -> str:
     )
 
 
-def printable(report: SubjectReport) -> SubjectReport:
-    """The same report with every text in it made plain."""
-    found = _printable(report)
-    assert isinstance(found, SubjectReport)
+def printable(record: T) -> T:
+    """The same record with every text in it made plain."""
+    found = _printable(record)
+    assert isinstance(found, type(record))
     return found
 
 

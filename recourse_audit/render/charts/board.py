@@ -1,4 +1,4 @@
-"""The drawings of the board block: bars of shares, and gaps with their intervals, on one scale each.
+"""The drawings of the board block: bars of shares, and gaps with their intervals, on one scale.
 
 Solid orange is refused, solid blue has an option, tinted has none, dashed is unfinished; these can
 be told apart in greyscale. A square with a line is an estimate with its interval; shaded is worse.

@@ -33,6 +33,7 @@ from recourse_audit.render.pages.tables import AuditFacts, facts_of
 from recourse_audit.render.pdf import Printer, open_printer
 from recourse_audit.render.redaction import Level
 from recourse_audit.render.templates import Templates
+from recourse_audit.render.text import plain
 from recourse_audit.settings import Settings
 from recourse_audit.settings.words import AuditSettings
 
@@ -202,8 +203,9 @@ def page_name(number: int, subject: str, level: Level) -> str:
 
 def _audit(settings: Settings, pages: PageOptions) -> AuditSettings:
     """What was audited, for whom and by whom; only the auditor's pages name who audited."""
-    auditor = (pages.auditor or settings.audit.auditor) if pages.level == "auditor" else ""
-    return settings.audit.model_copy(update={"auditor": auditor})
+    told = settings.audit.model_dump()
+    told["auditor"] = (pages.auditor or told["auditor"]) if pages.level == "auditor" else ""
+    return AuditSettings(**{name: plain(text) for name, text in told.items()})
 
 
 def _summaries(
