@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from recourse_audit.records.recourse import CommonAction
-from recourse_audit.records.subject import SubjectReport
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+T = TypeVar("T")
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
@@ -55,11 +55,11 @@ def plain(text: str) -> str:
     )
 
 
-def printable(report: SubjectReport) -> SubjectReport:
-    """The same report with every text in it made plain."""
-    plain_report = _printable(report)
-    assert isinstance(plain_report, SubjectReport)
-    return plain_report
+def printable(record: T) -> T:
+    """The same record with every text in it made plain."""
+    found = _printable(record)
+    assert isinstance(found, type(record))
+    return found
 
 
 def _printable(value: object) -> object:

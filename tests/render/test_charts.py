@@ -9,15 +9,15 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from recourse_audit.audit.rollout import roll_out
+from recourse_audit.records.group_figures import Interval
 from recourse_audit.records.search import ObjectiveGrid
-from recourse_audit.render.charts.board import gap_strip, gaps_axis, parts_strip, shares_axis
+from recourse_audit.render.charts.board import gap_strip, gaps_axis, share_bar
 from recourse_audit.render.charts.common_options import served_strip
 from recourse_audit.render.charts.cost_curves import EffortCurve, effort_axis, effort_strip
 from recourse_audit.render.charts.cut_off import ties_strip
 from recourse_audit.render.charts.graphs import draw_roll_out, draw_tree, place_tree
 from recourse_audit.render.charts.intervals import rate_strip
 from recourse_audit.render.charts.planes import draw_objective_grid
-from recourse_audit.render.charts.strips import Part
 from recourse_audit.render.charts.svg import (
     COLOURS,
     Drawing,
@@ -93,12 +93,11 @@ def some_common(name: str = SAID) -> Picture:
 
 def some_gaps(name: str = SAID) -> Picture:
     axis = gaps_axis([-0.1, 0.3], 0.1)
-    return gap_strip(axis, 0.1, (-0.1, 0.3), "not settled", name)
+    return gap_strip(axis, 0.1, Interval(low=-0.1, high=0.3), name)
 
 
 def some_parts(name: str = SAID) -> Picture:
-    parts: list[tuple[Part, float, str]] = [("yes", 0.5, "50.0%"), ("no", 0.47, "47.0%")]
-    return parts_strip([*parts, ("open", 0.03, "3.0%")], name)
+    return share_bar([("yes", 0.5), ("no", 0.47), ("open", 0.03)], name)
 
 
 PICTURES: dict[str, Callable[[], Picture]] = {
@@ -303,11 +302,6 @@ def test_gaps_are_drawn_on_round_ends_around_zero(
     assert (axis.line, axis.shade) == (0.0, (0.1, axis.high))
     assert any(abs(tick) < 1e-9 for tick in axis.ticks)
     assert len(axis.ticks) <= 7
-
-
-@pytest.mark.parametrize(("most", "end"), [(0.03, 0.1), (0.25, 0.25), (0.3, 0.5), (1.0, 1.0)])
-def test_shares_are_drawn_up_to_the_first_round_end(most: float, end: float) -> None:
-    assert shares_axis([0.01, most]).high == end
 
 
 def test_no_break_spaces_are_never_written_out_in_drawings() -> None:

@@ -420,7 +420,7 @@ def test_agreement_with_the_record_is_said_in_every_language() -> None:
 
 def test_too_few_people_leave_a_page_without_figures() -> None:
     view = view_of("tiny")
-    assert view.board.headline == "Groups were not compared"
+    assert view.board.say("headline") == "Groups were not compared"
     assert (view.common, view.actions, view.not_settled) == (None, None, ())
     assert "No comparison is left open." in words_of(page_of("tiny"))
 

@@ -262,7 +262,7 @@ def test_a_hostile_name_is_nothing_but_text(
             .startswith(f"{shown}0: \N{LEFT SINGLE QUOTATION MARK}{shown} no")
         )
         assert page.locator("body").is_visible()
-        assert page.title().startswith(begin)
+        assert page.title().startswith(f"{shown}0: ")
         hrefs = page.eval_on_selector_all("a", "links => links.map(l => l.getAttribute('href'))")
         assert set(hrefs) <= {"#main", "#evidence", "../index.html"}
 

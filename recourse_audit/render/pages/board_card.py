@@ -4,34 +4,12 @@ from dataclasses import dataclass
 
 from recourse_audit.records.group_figures import Comparison, Group, Measure
 from recourse_audit.records.groups import GroupReport, GroupTable
-from recourse_audit.render.charts.board import unbroken
-from recourse_audit.render.charts.strips import Axis, axis_row
-from recourse_audit.render.charts.svg import Picture
 from recourse_audit.render.i18n import Words
 from recourse_audit.render.pages.board_words import EXACT, compared_often, ratio_of
-from recourse_audit.render.pages.tables import ChartRow
 from recourse_audit.render.text import plain
 
 MOST_GROUPS = 6
 SAME = 0.0005  # half of the last digit of a share
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
-    """A finding, its drawing by group, its verdict, and what to know of it.
-
-    `empty` stands in place of the drawing where there is nothing to draw. `tone` is a class of the
-    style sheet.
-    """
-
-    title: str
-    rows: tuple[ChartRow, ...]
-    axis: Picture | None
-    legend: str
-    empty: str
-    verdict: str
-    tone: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +47,6 @@ class Shown:
         return next((one for one in self.table.by_group if one.name == name), None)
 
 
-def empty_card(title: str, words: str) -> Card:
-    """A card with nothing to draw, which says why."""
-    return Card(
-        title=title, rows=(), axis=None, legend="", empty=words, verdict="", tone="", text=""
-    )
-
-
 def title_of(shown: Shown, key: str, one: Comparison) -> str:
     """The title of a comparison: how often, if a gap is shown or large; else that none is shown."""
     if one.verdict == "gap shown" or abs(one.gap) >= shown.report.concern:
@@ -93,8 +64,3 @@ def titled(shown: Shown, key: str, value: float | None, reference: float | None)
     if abs(difference) < SAME:
         return words.say(f"board.card.{key}.equal")
     return compared_often(words, f"board.card.{key}", ratio, difference, group=group)
-
-
-def share_axis(words: Words, axis: Axis) -> Picture:
-    """The figures of an axis of shares."""
-    return axis_row(axis, [unbroken(words.whole_percent(tick)) for tick in axis.ticks])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.pages.board import BoardView, board_view
+from recourse_audit.render.pages.board import Board, board_view
 from recourse_audit.render.pages.board_words import attribute_name, crossed, singles
 from recourse_audit.render.pages.groups_actions import (
     action_sets,
@@ -69,7 +69,7 @@ class GroupsView:
     title: str
     day: str
     links: tuple[Link, ...]
-    board: BoardView
+    board: Board
     agreement: tuple[str, ...]
     attributes: tuple[AttributeView, ...]
     cut_off_notes: tuple[str, ...]
