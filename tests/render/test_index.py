@@ -217,7 +217,7 @@ def test_the_first_line_says_what_was_audited_for_whom_and_by_whom() -> None:
         notice="Sample data: invented people.",
     )
     html = html_of(page_of(some_subjects()), audit)
-    assert "<title>Lending audit – Sampletown &lt;Savings&gt; Bank</title>" in html
+    assert "<title>Lending audit – Sampletown &lt;Savings&gt; Bank</title>" in html  # noqa: RUF001
     assert (
         "Sample data: invented people. Lending audit Sampletown <Savings> Bank The model decides "
         "on loans Data as of 30 September 2026 Auditor: Model risk At a glance"
