@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from recourse_audit.render.terminal.what_if import forbidden_words
 
 from recourse_audit.graph.arrays import from_arrays
 from recourse_audit.graph.graph import Graph
@@ -21,7 +22,6 @@ from recourse_audit.recourse.what_if import (
     reasons_against,
     typed_actions,
 )
-from recourse_audit.render.terminal.what_if import forbidden_words
 from recourse_audit.settings import Settings, parse_settings
 from tests.decisions import decisions_over
 
