@@ -48,7 +48,7 @@ QUOTED = re.compile(r"`[^`]*`|\b\w+(\.\w+)+\b|--[\w-]+|recourse-audit \w+")
 FAULTS = {
     "en": r"\ba (?=[aeio])|\ban (?=[bcdfgjklmnpqrstvwxyz])",
     "de": r"\d+ %-|Grund für der\b|\bdes (?=[aeiou]\w+en\b)",
-    "fr": r"\b(de|le|que) (?=[aeéèêiou]\w)|\w[;:!?](?=\s|$)|\ble le\b"
+    "fr": r"(?<!-)\b(de|le|que) (?=[aeéèêiou]\w)|\w[;:!?](?=\s|$)|\ble le\b"
     r"|\bde les? (?!\w+(er|ir|re)\b)",
     "es": r"\by (?=h?i(?!e)\w)|\bo (?=h?o\w)|\b(a|de) el\b",
 }

@@ -97,7 +97,7 @@ def test_a_subject_is_shown_as_in_the_terminal() -> None:
         "P0000: ",
         "As decided",
         "2 options",
-        "need not be its cause",
+        "did not necessarily cause it",
         "to_dict(): ",
     ):
         assert words in text
