@@ -54,9 +54,9 @@ def _view_of(record: Record) -> "Callable[[Console], None] | None":
 
             return lambda console: show_stability(console, record)
         case GroupReport():
-            from recourse_audit.render.terminal.groups_brief import show_groups_briefly
+            from recourse_audit.render.terminal.groups import show_groups
 
-            return lambda console: show_groups_briefly(console, record, more=MORE)
+            return lambda console: show_groups(console, record, more=MORE)
         case ModelReport():
             return lambda console: _show_model(console, record)
         case _:

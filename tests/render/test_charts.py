@@ -12,11 +12,8 @@ from recourse_audit.audit.rollout import roll_out
 from recourse_audit.records.group_figures import Interval
 from recourse_audit.records.search import ObjectiveGrid
 from recourse_audit.render.charts.board import gap_strip, gaps_axis, share_bar
-from recourse_audit.render.charts.common_options import served_strip
 from recourse_audit.render.charts.cost_curves import EffortCurve, effort_axis, effort_strip
-from recourse_audit.render.charts.cut_off import ties_strip
 from recourse_audit.render.charts.graphs import draw_roll_out, draw_tree, place_tree
-from recourse_audit.render.charts.intervals import rate_strip
 from recourse_audit.render.charts.planes import draw_objective_grid
 from recourse_audit.render.charts.svg import (
     COLOURS,
@@ -79,18 +76,6 @@ def some_curves(name: str = SAID) -> Picture:
     return effort_strip(effort_axis([CURVE]), CURVE, ("0%", "100%"), name)
 
 
-def some_rates(name: str = SAID) -> Picture:
-    return rate_strip(0.3, (0.2, 0.45), name)
-
-
-def some_cut_off(name: str = SAID) -> Picture:
-    return ties_strip(0.51, 0.62, name)
-
-
-def some_common(name: str = SAID) -> Picture:
-    return served_strip(0.42, 0.18, name)
-
-
 def some_gaps(name: str = SAID) -> Picture:
     axis = gaps_axis([-0.1, 0.3], 0.1)
     return gap_strip(axis, 0.1, Interval(low=-0.1, high=0.3), name)
@@ -105,21 +90,15 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "objective grid": some_grid,
     "roll-out": some_rollout,
     "cost curves": some_curves,
-    "rates": some_rates,
     "gaps": some_gaps,
     "parts": some_parts,
-    "cut off": some_cut_off,
-    "common options": some_common,
 }
 WITH_A_NAME: dict[str, Callable[[str], Picture]] = {
     "tree": some_tree,
     "roll-out": some_rollout,
     "cost curves": some_curves,
-    "rates": some_rates,
     "gaps": some_gaps,
     "parts": some_parts,
-    "cut off": some_cut_off,
-    "common options": some_common,
 }
 
 
@@ -273,9 +252,9 @@ def test_the_roll_out_marks_every_part_by_shape_and_word() -> None:
 def test_effort_curves_end_in_a_bar_of_those_without_an_option() -> None:
     svg = some_curves().svg
     bars = re.findall(r'<rect [^>]*height="([\d.]+)"[^>]*class="(fill-[a-z-]+)', svg)
-    sizes = {name: float(height) / 70 for height, name in bars}
+    sizes = {name: float(height) / 50 for height, name in bars}
     assert sizes == pytest.approx(
-        {"fill-yes": 0.52, "fill-no-tint": 0.4, "fill-paper": 0.08}, abs=0.01
+        {"fill-yes": 0.52, "fill-no-tint": 0.4, "fill-paper": 0.08}, abs=0.02
     )
     assert "stroke-dasharray" in svg
     alone = EffortCurve(steps=(), none=1.0, open=0.0)
@@ -305,7 +284,7 @@ def test_gaps_are_drawn_on_round_ends_around_zero(
 
 
 def test_no_break_spaces_are_never_written_out_in_drawings() -> None:
-    assert "\\x" not in some_rates("41,2\N{NO-BREAK SPACE}%").svg
+    assert "\\x" not in some_curves("41,2\N{NO-BREAK SPACE}%").svg
 
 
 @pytest.mark.parametrize(

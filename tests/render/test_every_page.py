@@ -11,11 +11,9 @@ import pikepdf
 import pytest
 from playwright.sync_api import Browser
 
-from recourse_audit.render.i18n import (
-    Words,
-)
+from recourse_audit.render.groups import GroupPage
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.index import Links
-from recourse_audit.render.pages.groups import groups_view
 from recourse_audit.render.pdf import Printer
 from recourse_audit.render.subject import SubjectPage
 from recourse_audit.render.templates import Templates
@@ -26,7 +24,7 @@ from tests.render.indexes import page_of, some_subjects
 from tests.render.reading import read_pdf
 from tests.render.subject_reports import facts, made_report
 
-KINDS = ("index", "groups", "subject")
+KINDS = ("index", "groups", "groups_annex", "subject")
 DESK = 1200
 # A4 in points, and the margins of pages.
 WIDTH, HEIGHT, SIDE = 595.3, 841.9, 45.0
@@ -44,9 +42,8 @@ def html_of(kind: str, language: str) -> str:
             language=language,
             options={"paper": True},
         )
-    elif kind == "groups":
-        words = Words(language, TEMPLATES)
-        view = groups_view(gap_report(), words=words)
+    elif kind.startswith("groups"):
+        view = GroupPage(gap_report(), Words(language, TEMPLATES), TEMPLATES)
     else:
         words = Words(language, TEMPLATES)
         view = SubjectPage(made_report(), facts(), words=words)
@@ -123,7 +120,7 @@ def test_the_tree_of_a_paper_has_rows_in_tables_and_words_for_pictures(
             assert element.path[-1] == "/TR", element
     with pikepdf.open(io.BytesIO(pdf)) as opened:
         figures = list(_figures(opened.Root.StructTreeRoot))
-    assert figures
+    assert bool(figures) == (kind != "groups_annex")
     assert [alt for alt in figures if not alt] == []
 
 

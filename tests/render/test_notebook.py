@@ -105,7 +105,7 @@ def test_a_subject_is_shown_as_in_the_terminal() -> None:
 
 
 def test_groups_are_shown_as_in_the_terminal() -> None:
-    assert "gender" in html_of(quiet_report())
+    assert "having an option" in html_of(quiet_report())
 
 
 def test_a_record_without_a_view_is_shown_by_its_repr() -> None:

@@ -35,14 +35,14 @@ from recourse_audit.records.recourse import (
 from recourse_audit.records.search import Carriers, CarryingSet
 from recourse_audit.records.subject import AnswerAlone, DecisionLine, SubjectReport
 from recourse_audit.render.gaps import Gaps
-from recourse_audit.render.i18n import status_name
-from recourse_audit.render.terminal.figures import points, probability, signed, tidy
-from recourse_audit.render.terminal.groups_brief import show_groups_briefly
+from recourse_audit.render.i18n import Words, status_name
+from recourse_audit.render.terminal.groups import show_groups
 from recourse_audit.render.terminal.lines import cut, cut_left
 from recourse_audit.render.terminal.model import show_model
 from recourse_audit.render.terminal.subject import forbidden_words
 from recourse_audit.render.terminal.subject import show_subject as show_any
 from recourse_audit.settings import LetterSettings
+from tests.render.group_pages import ReadGroups
 from tests.render.group_reports import (
     column_report,
     few_audited_report,
@@ -352,27 +352,44 @@ GROUPS: dict[str, Callable[[], Any]] = {
 @pytest.mark.parametrize("name", GROUPS)
 def test_every_group_report_fits_a_terminal(name: str) -> None:
     report = GROUPS[name]()
-    text = fits(printed(show_groups_briefly, report))
-    assert not re.search(r"(?<![\w-])-\d", text), "a minus is a real one"
+    for full in (False, True):
+        text = fits(printed(show_groups, report, full=full))
+        assert not re.search(r"(?<![\w-])-\d", text), "a minus is a real one"
+        assert not re.search(r"<[a-z]|&[a-z]+;", text)
     single = [one for one in report.findings if one.family == "single"]
-    rows = re.findall(r"^[▲◇○] (gap shown|not settled|no gap) ", text, re.MULTILINE)
-    assert rows == [one.verdict for one in single]
+    text = printed(show_groups, report)
+    rows = re.findall(r"^(?:▲ |◇ )?(gap shown|not settled|not 10) ", text, re.MULTILINE)
+    codes = {"not 10": "no gap"}
+    assert [codes.get(row, row) for row in rows] == [one.verdict for one in single]
     crossed = len(report.findings) - len(single)
-    assert (f"Attributes crossed, {crossed} comparison" in text) == bool(crossed)
+    assert (f"{crossed} combinations of two attributes" in text) == bool(crossed)
 
 
 def test_the_groups_lead_with_the_headline_and_give_gaps_with_intervals() -> None:
     report = gap_report()
-    text = printed(show_groups_briefly, report)
-    assert " ".join(text.split()).startswith(Gaps(report).say("summary"))
+    text = " ".join(printed(show_groups, report).split())
+    assert text.startswith(Gaps(report).say("summary"))
     first = next(one for one in report.findings if one.family == "single")
     assert first.interval is not None
-    between = f"{points(first.interval.low)} to {points(first.interval.high)}"
-    [row] = [
-        line for line in text.splitlines() if line.startswith("▲ gap shown") and "option" in line
-    ]
-    assert f"{points(first.gap)}  {between}" in row
+    between = f"{Words().points(first.interval.low)} to {Words().points(first.interval.high)}"
+    row = (
+        f"▲ gap shown south against north having an option {Words().points(first.gap)} ({between})"
+    )
+    assert row in text
     assert "plus is worse for the group" in text
+
+
+def test_the_full_view_has_the_sections_of_the_page_and_of_its_annex() -> None:
+    brief, full = (printed(show_groups, gap_report(), full=full) for full in (False, True))
+    pages = ReadGroups(gap_report())
+    headings = pages.texts(".//div/section/h2")
+    assert len(headings) > 10
+    lines = full.splitlines()
+    board = pages.texts(".//div[@class='board']//h2")
+    assert set(headings) - set(lines) <= set(board)
+    assert set(brief.splitlines()[:12]) <= set(lines)
+    assert "--full: " in brief
+    assert "--full" not in full
 
 
 def test_comparisons_after_the_first_are_counted() -> None:
@@ -380,39 +397,29 @@ def test_comparisons_after_the_first_are_counted() -> None:
     many = tuple(
         replace(report.findings[0], family="single", group=f"group {place}") for place in range(90)
     )
-    text = fits(printed(show_groups_briefly, replace(report, findings=many)))
-    [more] = re.findall(r"… (\d+) more: --full", text)
+    text = fits(printed(show_groups, replace(report, findings=many)))
+    [more] = re.findall(r"(\d+) more comparisons: --full", text)
     assert text.count("▲ gap shown") == 90 - int(more)
 
 
 def test_an_unfinished_audit_says_so_first() -> None:
-    text = printed(show_groups_briefly, unfinished_report())
+    text = printed(show_groups, unfinished_report())
     assert text.startswith("THIS AUDIT IS NOT FINISHED: 120 of 400 subjects are done")
 
 
 def test_groups_that_are_pooled_are_counted_with_the_reason() -> None:
-    text = " ".join(printed(show_groups_briefly, pooled_report()).split())
-    few = "a figure would be about fewer than 11 people"
-    assert f"2 groups are pooled as 'other': {few}." in text
+    text = " ".join(printed(show_groups, pooled_report()).split())
+    assert "Every figure is about at least 11 people, or about nobody" in text
+    assert "2 groups are pooled." in text
     gone = LeftOut(table="gender x age", part="table", why="few_people")
     report = replace(quiet_report(), left_out=(gone,))
-    text = " ".join(printed(show_groups_briefly, report).split())
-    assert f"Tables or their options left out ({few}): gender x age." in text
+    assert "the whole table" in " ".join(printed(show_groups, report).split())
+    assert "Gender, age" in printed(show_groups, report, full=True)
 
 
 def test_without_comparisons_that_is_the_headline() -> None:
     report = replace(quiet_report(), tables=(), findings=(), tests=())
-    assert printed(show_groups_briefly, report).splitlines()[0] == "Groups were not compared."
-
-
-def test_where_all_are_favourable_there_is_nothing_to_audit() -> None:
-    report = quiet_report()
-    decided = report.overall.decisions
-    assert decided is not None
-    lucky = replace(decided, refused=0, favourable=40, undecided=0, people=40)
-    report = replace(report, overall=replace(report.overall, decisions=lucky))
-    text = printed(show_groups_briefly, report)
-    assert text.startswith("All 40 decisions were favourable; there is nothing to audit.")
+    assert printed(show_groups, report).splitlines()[0] == "Groups were not compared."
 
 
 def model(inputs: int = 2, **changes: Any) -> ModelReport:
@@ -472,21 +479,6 @@ def test_what_failed_is_shown_in_full_and_so_is_a_role_that_is_not_known() -> No
     assert "FAILED packing: " in text
     assert " ".join(long.split()) in text
     assert "strange ? unknown" in text
-
-
-def test_figures_are_written_by_one_rule() -> None:
-    assert [probability(one) for one in (0.0, 0.0001, 0.3069, 0.9999, 1.0)] == [
-        *("0.000", "< 0.001", "0.307", "> 0.999", "1.000")
-    ]
-    assert [points(one) for one in (0.324, -0.004, 0.0, -0.131)] == [
-        *("+32", f"{MINUS}0.4", "0.0", f"{MINUS}13")
-    ]
-    assert [signed(one) for one in (0.1, -0.1, -0.0001)] == ["+0.100", f"{MINUS}0.100", "0.000"]
-    told = "moves P1-P2 by -0.982 (95 % interval -0.847 to <.001) for 20-34, A-0.5 and -7"
-    assert tidy(told) == (
-        f"moves P1-P2 by {MINUS}0.982 (95% interval {MINUS}0.847 to < 0.001) for 20-34, A-0.5 "
-        "and -7"
-    )
 
 
 def test_texts_are_cut_by_cells_and_not_by_letters() -> None:

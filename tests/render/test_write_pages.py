@@ -27,7 +27,13 @@ from tests.command import command, one_line
 from tests.render.conftest import SUBJECTS
 from tests.render.reading import read_pdf
 
-GROUPS = ("groups.html", "groups.pdf", "groups.json")
+GROUPS = (
+    "groups.html",
+    "groups.pdf",
+    "groups_annex.html",
+    "groups_annex.pdf",
+    "groups.json",
+)
 SEALS = ("manifest.json", "checksums.txt")
 TWO_WORKERS = RenderOptions(workers=2)
 # Worker processes take a while to start; only where they are tested are there any.
@@ -90,11 +96,11 @@ def test_the_group_summary_says_when_the_audit_ran_as_its_log_has_it(bundle: Pat
     text = log.read_text(encoding="utf-8")
     log.write_text(text.replace('"at":"now"', '"at":"2026-05-01T23:00:00+00:00"'), "utf-8")
     write_pages(bundle)
-    page = (bundle / "pages" / "groups.html").read_text(encoding="utf-8")
+    page = (bundle / "pages" / "groups_annex.html").read_text(encoding="utf-8")
     assert "1 May 2026 (UTC, according to run.jsonl of the bundle)" in page
     document = json.loads((bundle / "pages" / "groups.json").read_text(encoding="utf-8"))
     assert document["ran"] == {"first": "2026-05-01", "last": "2026-05-01"}
-    paper = read_pdf((bundle / "pages" / "groups.pdf").read_bytes())
+    paper = read_pdf((bundle / "pages" / "groups_annex.pdf").read_bytes())
     assert "1 May 2026 (UTC" in " ".join(one.text for one in paper.elements)
     before = contents(bundle)
     write_pages(bundle)

@@ -317,17 +317,18 @@ def _group_files(
     printer: Printer | None,
     audit: AuditSettings,
 ) -> dict[str, bytes]:
-    """The group report as a page, as a PDF if there is a printer, as JSON and as CSV."""
+    """The group report and its annex as pages, as PDFs if there is a printer; as JSON and CSV."""
+    from recourse_audit.render.groups import GroupPage
     from recourse_audit.render.groups_csv import groups_csv
-    from recourse_audit.render.pages.groups import groups_view
 
-    view = groups_view(report, words=words, paper=printer is not None)
-    html = templates.render("pages/groups.html", view=view, audit=audit)
+    page = GroupPage(report, words, templates, has_paper=printer is not None)
     files = {
-        "groups.html": html.encode(),
         "groups.json": GROUPS.write_indented(report).encode(),
-        "groups.csv": groups_csv(report).encode(),
+        "groups.csv": groups_csv(report, words).encode(),
     }
-    if printer is not None:
-        files["groups.pdf"] = printer.pdf(html)
+    for name in ("groups", "groups_annex"):
+        html = templates.render(f"pages/{name}.html", view=page, audit=audit)
+        files[f"{name}.html"] = html.encode()
+        if printer is not None:
+            files[f"{name}.pdf"] = printer.pdf(html)
     return files
