@@ -21,7 +21,7 @@ EXPLANATION = {"nodes", "edges", "simulatability", "probabilities", "score"}
 def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
     document = command("explain", lending_audit(tmp_path), "P0004", "--json").document
     assert set(document) == NAMES
-    assert document["format"] == 7
+    assert document["format"] == 8
     assert set(document["subject"]) == {"id", "decision", "favourable", "probabilities"}
     assert set(document["subject"]["probabilities"]) == {"denied", "approved"}
     assert set(document["search"]) == {
@@ -107,10 +107,10 @@ def test_recourse_has_the_documented_names(tmp_path: Path) -> None:
     assert any(found["droppable"] for found in refused)
     kinds = set()
     for found in (favourable, *refused):
-        assert {"status", "options", "certificate", "margin", "evaluations", "reason"} <= set(found)
+        assert {"status", "options", "certificate", "margin", "evaluations", "error"} <= set(found)
         assert {
             *("max_changes", "tried", "exhaustive", "possible", "complete_up_to", "permitted"),
-            *("denied", "reason", "left_out"),
+            *("denied", "unasked", "reason", "left_out"),
         } == set(found["certificate"])
     for found in refused:
         assert found["status"] == "verified"
