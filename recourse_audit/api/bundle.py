@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from recourse_audit.render.pages.write_pages import WrittenPages
     from recourse_audit.render.signing import Ids
     from recourse_audit.render.write_letters import WrittenLetters
+    from recourse_audit.settings import Settings
 
 Level = Literal["auditor", "reviewer", "subject"]
 
@@ -102,6 +103,14 @@ class Bundle:
 
         with open_stored_audit(self.folder) as stored:
             return stored.agreement
+
+    @property
+    def settings(self) -> "Settings":
+        """The settings of the audit."""
+        from recourse_audit.bundle.reader import open_stored_audit
+
+        with open_stored_audit(self.folder) as stored:
+            return stored.settings
 
     def groups(self) -> "GroupReport":
         """Gaps between groups, with their uncertainty."""

@@ -181,6 +181,15 @@ class StoredAudit:
         find = "SELECT attribute, value FROM members WHERE person = ?"
         return dict(self.connection.execute(find, [number]).fetchall())
 
+    def groups_of_subjects(self) -> dict[int, dict[str, str]]:
+        """The values of protected attributes of all subjects, by number."""
+        found: dict[int, dict[str, str]] = {}
+        for number, attribute, value in self.connection.execute(
+            "SELECT person, attribute, value FROM members JOIN subjects ON person = number"
+        ):
+            found.setdefault(number, {})[attribute] = value
+        return found
+
 
 @contextmanager
 def open_stored_audit(folder: Path) -> Iterator[StoredAudit]:

@@ -22,18 +22,21 @@ def demo(
     """Try everything on a made-up lending network."""
     from recourse_audit.api.audit import Audit
     from recourse_audit.cli.demo_files import demo_subjects, prepare_demo
-    from recourse_audit.render.terminal.model_brief import show_model_briefly
+    from recourse_audit.render.i18n import words_of
+    from recourse_audit.render.templates import Templates
+    from recourse_audit.render.terminal.model import show_model
     from recourse_audit.render.terminal.subject import show_subject
 
     folder = prepare_demo(out)
     settings = folder / "audit.toml"
     audit = Audit.from_toml(settings, progress=True)
     found = audit.inspect()
-    show_model_briefly(view(), found.name, found.report)
+    show_model(view(), found.name, found.report)
     say("")
-    favourable = audit.loaded.settings.decision.favourable
+    given = audit.loaded.settings
+    words = words_of(given, "en", Templates())
     for report in audit.explain_many(demo_subjects(audit.loaded, DEMO_SUBJECTS)):
-        show_subject(view(), report, favourable=favourable)
+        show_subject(view(), report, favourable=given.decision.favourable, words=words)
     with resumable(folder / "bundle"):
         bundle = audit.run(
             folder / "bundle", sample=DEMO_AUDIT, fresh=True, progress=True, pages_follow=True

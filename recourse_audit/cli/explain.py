@@ -35,6 +35,8 @@ def explain(
 ) -> None:
     """Explain decisions: what each rests on, and what the person could change."""
     from recourse_audit.api.audit import Audit
+    from recourse_audit.render.i18n import words_of
+    from recourse_audit.render.templates import Templates
     from recourse_audit.render.terminal.subject import show_subject
     from recourse_audit.render.text import plain
 
@@ -45,11 +47,16 @@ def explain(
         print_json(documents[0] if len(documents) == 1 else documents)
         warn(audit.warnings)
     else:
-        prefer, classes = audit.loaded.settings.search.prefer, audit.loaded.settings.decision
-        show = partial(show_subject, full=full, prefer=prefer)
+        given = audit.loaded.settings
+        show = partial(
+            show_subject,
+            full=full,
+            prefer=given.search.prefer,
+            favourable=given.decision.favourable,
+            words=words_of(given, "en", Templates()),
+        )
         for place, report in enumerate(reports):
-            warnings = () if place else audit.warnings
-            show(view(), report, warnings, favourable=classes.favourable)
+            show(view(), report, () if place else audit.warnings)
     failed = [report.subject.id for report in reports if report.error]
     if failed:
         say(f"No result for {len(failed)} of {len(reports)}: {plain(', '.join(failed))}")

@@ -28,8 +28,9 @@ def groups(
     """Compare the groups of an audit: gaps, their uncertainty, and whose ties would be ended."""
     from recourse_audit.api.bundle import Bundle
     from recourse_audit.render.groups_csv import groups_csv
-    from recourse_audit.render.terminal.groups import show_groups
-    from recourse_audit.render.terminal.groups_brief import show_groups_briefly, unfinished
+    from recourse_audit.render.i18n import words_of
+    from recourse_audit.render.templates import Templates
+    from recourse_audit.render.terminal.groups import show_groups, unfinished
     from recourse_audit.render.terminal.progress import steps_on_stderr
 
     if fail_on not in (None, GAP):
@@ -37,14 +38,14 @@ def groups(
     with steps_on_stderr(shown=True) as steps:
         steps.begin("Comparing groups")
         report = Bundle(bundle).groups()
+    words = words_of(Bundle(bundle).settings, "en", Templates())
     if not report.finished:
         say(f"! {bundle}: {unfinished(report)}")
     if csv is not None:
-        write(csv, groups_csv(report))
+        write(csv, groups_csv(report, words))
     if as_json:
         print_json(report.to_dict())
     else:
-        show = show_groups if full else show_groups_briefly
-        show(view(), report)
+        show_groups(view(), report, words=words, full=full)
     if fail_on == GAP:
         check_gaps(bundle, report)

@@ -22,7 +22,6 @@ def inspect(
     """Show a model's inputs, the roles guessed for them, and what the probes found."""
     from recourse_audit.audit.inspect import inspect_model
     from recourse_audit.render.terminal.model import show_model
-    from recourse_audit.render.terminal.model_brief import show_model_briefly
     from recourse_audit.render.terminal.progress import steps_on_stderr
 
     with steps_on_stderr(shown=True) as steps:
@@ -31,8 +30,7 @@ def inspect(
     if as_json:
         print_json(inspection.to_dict())
     else:
-        show = show_model if full else show_model_briefly
-        show(view(), inspection.name, inspection.report)
+        show_model(view(), inspection.name, inspection.report, full=full)
         for line in inspection.advice:
             say(line)
     if inspection.problem:

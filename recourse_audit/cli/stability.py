@@ -25,8 +25,8 @@ def stability(
 ) -> None:
     """Perturb the graph by new ties, or the model by copies you supply, and compare findings."""
     from recourse_audit.api.audit import Audit
-    from recourse_audit.render.charts.stability_curves import stability_picture
-    from recourse_audit.render.terminal.stability import show_stability
+    from recourse_audit.render.charts.planes import draw_stability
+    from recourse_audit.render.terminal.model import show_stability
 
     report = Audit.from_toml(settings, progress=True).stability(
         ids or (),
@@ -37,7 +37,7 @@ def stability(
         progress=True,
     )
     if picture is not None:
-        write(picture, stability_picture(report))
+        write(picture, draw_stability(report))
     if as_json:
         print_json(report.to_dict())
     else:

@@ -37,7 +37,7 @@ def read_thresholds(texts: Sequence[str]) -> dict[str, float]:
 
 
 def find_exceeded(statuses: "dict[RecourseStatus, int]", limits: dict[str, float]) -> Iterator[str]:
-    """One sentence for each threshold that is find_exceeded.
+    """One sentence for each threshold that is exceeded.
 
     Shares are of the subjects who need options: those decided on favourably do not count.
     """
@@ -68,12 +68,12 @@ def check_gaps(bundle: Path, report: "GroupReport") -> None:
 
 
 def _why_untested(report: "GroupReport") -> str:
-    from recourse_audit.render.terminal.group_words import UNTESTED
+    from recourse_audit.render.i18n import Words
 
     for table in report.tables:
         for comparison in table.comparisons:
             if comparison.untested is not None:
-                return UNTESTED[comparison.untested]
+                return Words().say(f"report.untested.{comparison.untested}")
     return f"no two groups have {report.smallest} people or more (groups.smallest)"
 
 

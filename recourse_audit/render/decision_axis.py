@@ -96,7 +96,7 @@ class DecisionAxis:
     @property
     def name(self) -> str:
         """What the axis is about."""
-        return self.words.say(f"subject.axis.{self.kind}", favourable=self.favourable)
+        return self.words.say(f"subject.axis.{self.kind}")
 
     def figure(self, value: float | None) -> str:
         """A value in its own units."""
@@ -125,11 +125,8 @@ class DecisionAxis:
     def scale(self, width: float = WIDE) -> Axis:
         """The axis of every chart of the report, in some width."""
         low, high = self.range
-        shade = None
-        if self.cut_off is not None:
-            shade = (low, self.cut_off) if self.better == "lower" else (self.cut_off, high)
         places = TICKS.get(self.kind) or tuple(ticks(low, high, 4))
-        return Axis(low=low, high=high, ticks=places, line=self.cut_off, shade=shade, width=width)
+        return Axis(low=low, high=high, ticks=places, line=self.cut_off, width=width)
 
     def draw_figures(self, width: float = WIDE) -> Picture:
         """The figures at the ticks."""
@@ -164,13 +161,7 @@ class DecisionAxis:
             )
         return drawing.picture()
 
-    def draw_dot(self, value: float | None, alt: str, *, filled: bool) -> Picture | None:
-        """A value as a disc, or as a ring for what is so today."""
-        if value is None:
-            return None
-        return Strip(self.scale(), alt).dot(value, filled=filled).picture()
-
-    def draw_move(
+    def draw(
         self,
         before: float | None,
         after: float | None,
@@ -179,11 +170,18 @@ class DecisionAxis:
         narrow: bool = False,
         height: float = 26.0,
     ) -> Picture | None:
-        """An arrow from one value to another."""
-        if before is None or after is None:
+        """A ring at the answer as it is, and a disc at the answer with a change.
+
+        Without a change, the ring alone. A disc is blue if the answer is favourable, else orange.
+        """
+        if before is None:
             return None
         strip = Strip(self.scale(NARROW if narrow else WIDE), alt, height=height)
-        return strip.arrow(before, after).picture()
+        if after is not None:
+            favourable = self.is_favourable(after)
+            colour = "ink" if favourable is None else "yes" if favourable else "no"
+            strip.span(before, after, colour=colour).dot(after, colour=colour)
+        return strip.dot(before, filled=False, colour="ink").picture()
 
 
 def decision_axis(report: SubjectReport, facts: AuditFacts, words: Words) -> DecisionAxis:
@@ -192,6 +190,7 @@ def decision_axis(report: SubjectReport, facts: AuditFacts, words: Words) -> Dec
     classes = tuple(plain(name) for name in facts.classes)
     good = tuple(plain(name) for name in facts.favourable)
     bad = [name for name in classes if name not in good]
+    unfavourable = words.say("subject.unfavourable")
     kind: Kind = "score" if line.scored else "probability"
     cut_off = line.cut_off
     if line.rule == "argmax":
@@ -204,8 +203,10 @@ def decision_axis(report: SubjectReport, facts: AuditFacts, words: Words) -> Dec
         cut_off=cut_off,
         at_least=line.rule != "argmax",
         better=line.better or "higher",
-        favourable=good[0] if len(good) == 1 else words.say("subject.favourable"),
-        other=bad[0] if len(bad) == 1 else words.say("subject.unfavourable"),
+        favourable=(
+            words.class_name(good[0]) if len(good) == 1 else words.say("subject.favourable")
+        ),
+        other=words.class_name(bad[0]) if len(bad) == 1 else unfavourable,
     )
     decided = line.score if line.scored else axis.value(report.subject)
     span = (0.0, 1.0) if kind == "probability" else (-1.0, 1.0)
@@ -221,9 +222,11 @@ def decision_axis(report: SubjectReport, facts: AuditFacts, words: Words) -> Dec
 
 def _values(axis: DecisionAxis, report: SubjectReport) -> Iterable[float | None]:
     """Every value of a report that its page draws."""
-    if report.own_data is not None and report.own_data.alone is not None:
-        yield axis.value_alone(report.own_data.alone)
     answers: list[Answer] = [*(report.carriers.own if report.carriers else ())]
+    if report.own_data is not None:
+        if report.own_data.alone is not None:
+            yield axis.value_alone(report.own_data.alone)
+        answers += [column.answer for column in report.own_data.columns if column.answer]
     answers += report.recourse.options if report.recourse else ()
     for counterfactual in report.counterfactuals:
         answers += (counterfactual.explanation, counterfactual)

@@ -48,11 +48,12 @@ class Gaps:
 
     def say(self, macro: str, /, *given: object) -> str:
         """What a macro says, as one line of text without markup."""
-        markup = str(getattr(self._macros, macro)(*given))
+        markup = str(getattr(self.macros, macro)(*given))
         return re.sub(r"[^\S\xa0]+", " ", unescape(TAGS.sub("", markup))).strip()
 
     @cached_property
-    def _macros(self) -> Any:
+    def macros(self) -> Any:
+        """The macros of `group_words.html`, which return markup."""
         return (self._templates or Templates()).macros(SENTENCES, gaps=self)
 
     # ------------------------------------------------------------------ tables and comparisons

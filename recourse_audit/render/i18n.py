@@ -189,9 +189,9 @@ class Words:
         )
         return _wide_spaces(amount)
 
-    def day(self, day: date) -> str:
-        """A date in full."""
-        return format_day(day, self._locale)
+    def day(self, day: date | str) -> str:
+        """A date in full; as text it is 2026-11-16."""
+        return format_day(date.fromisoformat(day) if isinstance(day, str) else day, self._locale)
 
     def listed(self, items: Sequence[str]) -> str:
         """Several things as a sentence lists them."""

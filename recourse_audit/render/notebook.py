@@ -46,17 +46,17 @@ def _view_of(record: Record) -> "Callable[[Console], None] | None":
             warnings = tuple(record.probes.notes.values())
             return lambda console: show_subject(console, record, warnings, more=MORE)
         case WhatIf():
-            from recourse_audit.render.terminal.what_if import show_what_if
+            from recourse_audit.render.terminal.subject import show_what_if
 
             return lambda console: show_what_if(console, record)
         case StabilityReport():
-            from recourse_audit.render.terminal.stability import show_stability
+            from recourse_audit.render.terminal.model import show_stability
 
             return lambda console: show_stability(console, record)
         case GroupReport():
-            from recourse_audit.render.terminal.groups_brief import show_groups_briefly
+            from recourse_audit.render.terminal.groups import show_groups
 
-            return lambda console: show_groups_briefly(console, record, more=MORE)
+            return lambda console: show_groups(console, record, more=MORE)
         case ModelReport():
             return lambda console: _show_model(console, record)
         case _:
@@ -64,8 +64,8 @@ def _view_of(record: Record) -> "Callable[[Console], None] | None":
 
 
 def _show_model(console: "Console", record: ModelReport) -> None:
-    from recourse_audit.render.terminal.model_brief import show_model_briefly
+    from recourse_audit.render.terminal.model import show_model
 
-    show_model_briefly(console, "Model", record, more=MORE)
+    show_model(console, "Model", record, more=MORE)
     if record.problem:
         console.print(plain(record.problem))

@@ -16,11 +16,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from jinja2 import FunctionLoader, StrictUndefined, TemplateNotFound, TemplateSyntaxError
-from jinja2 import TemplateError as Mistake
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
-from recourse_audit.errors import TemplateError
+from recourse_audit.errors import AuditError, TemplateError
 from recourse_audit.settings.section import exists, is_folder
 
 PACKAGE = Path(__file__).parents[1]
@@ -80,6 +79,7 @@ class Templates:
         )
         for name in REFUSED_FILTERS:
             del self._environment.filters[name]
+        self._environment.filters["capital"] = _with_capital
         self._heads: set[str] = set()
         self._environment.globals |= {"head": self._head, "script": self._script}
 
@@ -93,37 +93,35 @@ class Templates:
             text = template.render(**values)
             text.encode()  # a template may write half a character: "\ud800"
             self._check_policy(name, text)
-        except TemplateNotFound as error:
-            raise TemplateError(
-                f"{error.name}: there is no such template in {self._places()}"
-            ) from None
-        except TemplateSyntaxError as error:
-            raise TemplateError(f"{error.filename}:{error.lineno}: {error.message}") from None
-        except UnicodeEncodeError as error:
-            raise TemplateError(f"{name}: writes what is not text ({error.reason})") from None
-        except SyntaxError as error:  # of the Python that the template was compiled to
-            raise TemplateError(f"{name}: is nested too deeply ({error.msg})") from None
-        except MemoryError:
-            raise TemplateError(f"{name}: the page takes too much memory") from None
-        except RecursionError as error:
-            raise TemplateError(
-                f"{self._place(error) or name}: the template includes or calls itself endlessly"
-            ) from None
-        except (
-            Mistake,
-            TypeError,
-            ValueError,
-            AttributeError,
-            LookupError,
-            ArithmeticError,
-            NameError,  # of a number that Python writes as "inf"
-        ) as error:
-            ours = compiled and not _is_raised_by_jinja(error)
-            place = self._place(error) or (None if ours else name)
-            if place is None:
+        except (AuditError, AssertionError):
+            raise
+        except Exception as error:
+            message = self._message_of(error, name, compiled=compiled)
+            if message is None:
                 raise
-            raise TemplateError(f"{place}: {error}") from None
+            raise TemplateError(message) from None
         return text
+
+    def _message_of(self, error: Exception, name: str, *, compiled: bool) -> str | None:
+        """What is wrong with a template; None if the mistake is ours."""
+        match error:
+            case TemplateNotFound():
+                return f"{error.name}: there is no such template in {self._places()}"
+            case TemplateSyntaxError():
+                return f"{error.filename}:{error.lineno}: {error.message}"
+            case UnicodeEncodeError():
+                return f"{name}: writes what is not text ({error.reason})"
+            case SyntaxError():  # of the Python that the template was compiled to
+                return f"{name}: is nested too deeply ({error.msg})"
+            case MemoryError():
+                return f"{name}: the page takes too much memory"
+        place = self._place(error)
+        if isinstance(error, RecursionError):
+            return f"{place or name}: the template includes or calls itself endlessly"
+        ours = isinstance(error, OSError) or (compiled and not _is_raised_by_jinja(error))
+        if ours and place is None:
+            return None
+        return f"{place or name}: {error}"
 
     def macros(self, name: str, **values: object) -> object:
         """The macros of one of our own templates, as functions that return markup."""
@@ -268,6 +266,11 @@ class _Before(HTMLParser):
 
     def close(self) -> None:
         self.other |= self._titled
+
+
+def _with_capital(text: str) -> str:
+    """A sentence with its first letter as a capital; the rest stays as it is."""
+    return text[:1].upper() + text[1:]
 
 
 def _hashed(text: str) -> str:

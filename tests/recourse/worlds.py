@@ -21,7 +21,8 @@ from recourse_audit.recourse.what_if import (
     reasons_against,
     typed_actions,
 )
-from recourse_audit.render.terminal.what_if import forbidden_words
+from recourse_audit.render.i18n import Words
+from recourse_audit.render.terminal.subject import forbidden_words
 from recourse_audit.settings import Settings, parse_settings
 from tests.decisions import decisions_over
 
@@ -95,7 +96,7 @@ def reasons(policy: Policy, subject: int, *typed: str) -> list[str]:
     """Why the policy would not suggest what somebody types, for a model of two layers."""
     changes = read_changes(typed, policy.graph, policy.encoder)
     table = typed_actions(policy, subject, changes, 2)
-    return [forbidden_words(reason) for reason in reasons_against(policy, table, 2)]
+    return [forbidden_words(reason, Words()) for reason in reasons_against(policy, table, 2)]
 
 
 def sound(

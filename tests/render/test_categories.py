@@ -14,7 +14,7 @@ from recourse_audit.records.recourse import Certificate, LeftOut, Move, SetActio
 from recourse_audit.render.i18n import Words
 from recourse_audit.render.letters import LetterWriter, find_unworded
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.terminal.what_if import change_words
+from recourse_audit.render.terminal.subject import change_words
 from recourse_audit.settings import parse_settings
 from tests.command import command
 from tests.recourse.random_worlds import toml
@@ -80,7 +80,7 @@ def test_categories_without_a_word_are_listed() -> None:
 
 
 def test_the_terminal_names_categories() -> None:
-    assert change_words(TO_OWN) == "housing rent → own_flat (so street 1 → 2)"
+    assert change_words(TO_OWN, Words()) == "housing rent → own flat, street 1 → 2"
 
 
 def test_a_category_that_looks_like_a_number_stays_text() -> None:

@@ -25,8 +25,8 @@ from recourse_audit.records.recourse import (
 )
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.i18n import LANGUAGES, PLACEHOLDER, Words
-from recourse_audit.render.pages.subject import SubjectPage
 from recourse_audit.render.redaction import LEVELS, Level
+from recourse_audit.render.subject import SubjectPage
 from recourse_audit.render.templates import Templates
 from tests.render.subject_reports import (
     PROBES,
@@ -138,7 +138,7 @@ class _Text(HTMLParser):
         found = dict(attrs)
         if self._quoted or (tag == "span" and found.get("lang") == "en"):
             self._quoted += 1
-        self._style = tag == "style"
+        self._style = tag in ("style", "script")
         self.words += [value for name, value in attrs if name == "aria-label" and value]
 
     def handle_endtag(self, tag: str) -> None:

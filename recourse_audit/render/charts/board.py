@@ -1,29 +1,24 @@
-"""The drawings of the board block: one small drawing per group, on one scale of shares or points.
+"""The drawings of the board block: bars of shares, and gaps with their intervals, on one scale.
 
-Solid is favourable, tinted unfavourable, dashed not decided; what is hollow is the reference, or
-where something began. These survive greyscale and paper.
+Solid orange is refused, solid blue has an option, tinted has none, dashed is unfinished; these can
+be told apart in greyscale. A square with a line is an estimate with its interval; shaded is worse.
 """
 
 from collections.abc import Sequence
 from math import ceil, floor
+from typing import Literal
 
-from recourse_audit.records.group_figures import Verdict
-from recourse_audit.render.charts.strips import Axis, Mark, Part, Strip
-from recourse_audit.render.charts.svg import Drawing, Picture, width_of
+from recourse_audit.records.group_figures import Interval
+from recourse_audit.render.charts.strips import Axis, Strip
+from recourse_audit.render.charts.svg import Drawing, Picture
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
-NARROW = 280.0  # a card's, which is three to a page
-TALL = 30.0
-FIGURES = 15.0
-# Where an axis of shares may end, so that small shares can be told apart.
-ENDS = (0.1, 0.25, 0.5, 1.0)
+WIDE, TALL = 240.0, 16.0
 STEP = 0.2  # between the ticks of gaps
-HIGH = 36.0  # of a row of gaps: two lines of words beside it
-MARKS: dict[Verdict, Mark] = {
-    "gap shown": "diamond",
-    "not settled": "diamond",
-    "no gap": "circle",
-}
+HIGH = 40.0  # of a row of gaps: two lines of words beside it
+Part = Literal["refused", "yes", "no", "open"]
+FILLS = {"refused": "no", "yes": "yes", "no": "no-tint", "open": "paper"}
+STROKES = {"refused": "no", "yes": "yes", "no": "no", "open": "open"}
 
 
 def unbroken(words: str) -> str:
@@ -31,53 +26,25 @@ def unbroken(words: str) -> str:
     return words.replace(NO_BREAK, " ")
 
 
-def shares_axis(shares: Sequence[float]) -> Axis:
-    """From nothing to the first round share that none exceeds."""
-    end = next(end for end in ENDS if max(shares, default=1.0) <= end or end == ENDS[-1])
-    return Axis(low=0.0, high=end, ticks=(0.0, end / 2, end), width=NARROW)
-
-
-def share_strip(axis: Axis, share: float, reference: float | None, alt: str) -> Picture:
-    """A share against that of the reference, which is hollow; the reference itself is alone."""
-    strip = Strip(axis, unbroken(alt))
-    if reference is None:
-        return strip.dot(share, filled=False).picture()
-    return strip.span(reference, share).dot(reference, filled=False).dot(share).picture()
-
-
-def move_strip(axis: Axis, before: float, after: float, alt: str) -> Picture:
-    """From a share on own data alone to the share as decided."""
-    return Strip(axis, unbroken(alt)).arrow(before, after).picture()
-
-
-def parts_strip(parts: Sequence[tuple[Part, float, str]], alt: str) -> Picture:
-    """A bar of shares that add up to one, each with its figure where it fits."""
-    drawing = Drawing(NARROW, TALL, unbroken(alt))
-    at = 0.5
-    for kind, share, figure in parts:
-        wide = share * (NARROW - 1)
-        if share <= 0:
-            continue
-        drawing.add(
-            "rect",
-            x=at,
-            y=1.0,
-            width=max(wide, 1.0),
-            height=TALL - 2,
-            fill={"yes": "yes", "no": "no-tint", "open": "paper"}[kind],
-            stroke=kind,
-            stroke_dasharray="4 3" if kind == "open" else None,
-        )
-        if wide > width_of(unbroken(figure), FIGURES) + 8:
-            drawing.text(
-                at + 7,
-                TALL / 2 + 5.5,
-                unbroken(figure),
-                fill="paper" if kind == "yes" else "ink",
-                font_size=FIGURES,
-                font_weight=600 if kind == "yes" else None,
+def share_bar(parts: Sequence[tuple[Part, float]], alt: str) -> Picture:
+    """Shares one after the other, on a line from nothing to everybody."""
+    drawing = Drawing(WIDE, TALL, unbroken(alt))
+    drawing.line(0.0, TALL - 0.5, WIDE, TALL - 0.5, "lines")
+    start = 0.75
+    for kind, share in parts:
+        if share > 0:
+            drawing.add(
+                "rect",
+                x=start,
+                y=1.5,
+                width=max(share * (WIDE - 1.5), 1.0),
+                height=TALL - 3,
+                fill=FILLS[kind],
+                stroke=STROKES[kind],
+                stroke_width=1.25,
+                stroke_dasharray="3 2" if kind == "open" else None,
             )
-        at += wide
+            start += share * (WIDE - 1.5)
     return drawing.picture()
 
 
@@ -86,19 +53,15 @@ def gaps_axis(values: Sequence[float], concern: float) -> Axis:
     low = max(-1.0, STEP * floor(min([-STEP, *values]) / STEP + 1e-9))
     high = min(1.0, STEP * ceil(max([2 * STEP, concern + STEP, *values]) / STEP - 1e-9))
     first, last = round(low / STEP), round(high / STEP)
-    every = 1 if last - first <= 6 else 2
+    every = 1 if last - first <= 3 else 2 if last - first <= 6 else 4
     ticks = tuple(STEP * place for place in range(first, last + 1) if place % every == 0)
-    return Axis(low=low, high=high, ticks=ticks, line=0.0, shade=(concern, high), width=240.0)
+    return Axis(low=low, high=high, ticks=ticks, line=0.0, shade=(concern, high), width=WIDE)
 
 
-def gap_strip(
-    axis: Axis, gap: float, ends: tuple[float, float] | None, verdict: Verdict, alt: str
-) -> Picture:
-    """A gap with its interval; filled where a gap is shown, a circle where there is none."""
-    mark = MARKS[verdict]
-    colour = "muted" if verdict == "no gap" else "ink"
+def gap_strip(axis: Axis, gap: float, interval: Interval | None, alt: str) -> Picture:
+    """A square at a gap, on the line of its interval where that is known."""
     strip = Strip(axis, unbroken(alt), HIGH)
-    if ends is None:
-        return strip.dot(gap, filled=False, mark=mark, colour=colour).picture()
-    shown = verdict == "gap shown"
-    return strip.interval(gap, *ends, filled=shown, mark=mark, colour=colour).picture()
+    if interval is None:
+        return strip.dot(gap, mark="square", colour="ink").picture()
+    ends = (interval.low, interval.high)
+    return strip.interval(gap, *ends, filled=True, mark="square").picture()

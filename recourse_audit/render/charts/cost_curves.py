@@ -19,9 +19,9 @@ from recourse_audit.render.charts.svg import (
     ticks,
 )
 
-WIDTH, HEIGHT = 320.0, 84.0
+WIDTH, HEIGHT = 320.0, 64.0
 LEFT, RIGHT = 44.0, 280.0  # of the curve; the bar is beside it
-TOP, BOTTOM = 8.0, 78.0
+TOP, BOTTOM = 8.0, 58.0
 BAR = 288.0, 312.0
 SMALL = 12
 

@@ -97,6 +97,12 @@ class Strip:
         self._drawing.line(self._axis(low), y, self._axis(high), y, colour, stroke_width=width)
         return self.dot(value, filled=filled, mark=mark, colour=colour)
 
+    def tick(self, value: float, *, colour: str = "ink") -> "Strip":
+        """A short tick at a value to compare with, such as that of the reference."""
+        x, y = self._axis(value), self._middle
+        self._drawing.line(x, y - 8, x, y + 8, colour, stroke_width=2)
+        return self
+
     def span(self, start: float, end: float, *, colour: str = "yes") -> "Strip":
         """A thick line between two values."""
         y = self._middle

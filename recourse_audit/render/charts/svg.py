@@ -6,7 +6,7 @@ Programs that make PDFs do not know `var()` in SVG and would paint it black.
 """
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import cos, floor, log10, pi, sin
 from xml.etree import ElementTree as Xml
@@ -44,8 +44,6 @@ _CORNERS = {
     "pentagon": (5, -pi / 2, 1.15),
     "hexagon": (6, 0.0, 1.12),
 }
-# The farthest that any shape of radius 1 extends from its centre.
-LARGEST = 1.3
 FONTS = "'Source Sans 3', 'Source Sans 3 Extended', system-ui, sans-serif"
 _NARROW = frozenset("iljftrI.,:;'|!()[]-/ ")
 _BROAD = frozenset("mwMW@%…—")
@@ -206,8 +204,6 @@ def shortened(words: str, most: int) -> str:
 
 
 SMALL = 12
-# One per line of a chart, so that lines can be told apart without colour.
-DASHES = (None, "7 4", "2 3", "9 3 2 3", "4 2", "12 4")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,28 +243,3 @@ def figure(value: float, step: float) -> str:
     decimals = max(0, -floor(log10(step) + 1e-9))
     words = f"{value:.{decimals}f}"
     return words.removeprefix("-") if float(words) == 0 else words
-
-
-def percent(value: float) -> str:
-    """A share in whole per cent; one just short of all or nothing is not rounded to it."""
-    if 0 < value < 0.005:
-        return "<1 %"
-    return ">99 %" if 0.995 <= value < 1 else f"{value:.0%}".replace("%", " %")
-
-
-def apart(wished: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Positions of labels close to those wished, in order, at least a gap apart if they fit."""
-    order = sorted(range(len(wished)), key=lambda place: wished[place])
-    found = [0.0] * len(wished)
-    before = low - gap
-    for place in order:
-        before = found[place] = max(wished[place], before + gap)
-    after = high + gap
-    for place in reversed(order):
-        after = found[place] = min(found[place], after - gap)
-    return found
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names as a list in a sentence."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

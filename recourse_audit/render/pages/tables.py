@@ -1,4 +1,4 @@
-"""Tables, lists and the facts about an audit as a page shows them; every cell is finished text."""
+"""The facts about an audit that pages about a subject need."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -6,76 +6,7 @@ from typing import Literal
 
 from recourse_audit.records.bundle import Fingerprint
 from recourse_audit.records.subject import SubjectReport
-from recourse_audit.render.charts.svg import Picture
 from recourse_audit.settings import Settings
-
-Kind = Literal["plain", "figures", "whole"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
-    """A heading, and the layout of its cells: `plain`, `figures` (aligned right) or `whole`.
-
-    Lines of `whole` cells are never broken; use it for short lines only.
-    """
-
-    heading: str
-    kind: Kind = "plain"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """Rows of cells, each of one or several lines; the first cell of a row is its heading."""
-
-    caption: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[tuple[str, ...], ...], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
-    """A name and a value; `code` marks values to be copied or compared letter by letter."""
-
-    name: str
-    value: str
-    code: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChartRow:
-    """A row of a chart: what it is about, its drawing, and its figures in words.
-
-    `strong` and `figure` are the bold beginnings of the first and the last cell. `apart` is a
-    heading above the row. `tone` is a class of the style sheet: attention, open or yes.
-    """
-
-    label: str
-    picture: Picture | None
-    words: str
-    strong: str = ""
-    figure: str = ""
-    apart: str = ""
-    tone: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChartTable:
-    """A chart: a table with one drawing per row on one axis; its title is a finding.
-
-    `top` names what lies on either side of the axis's line, `axis` has the figures at its ticks.
-    """
-
-    title: str
-    rows: tuple[ChartRow, ...]
-    axis: Picture | None = None
-    top: Picture | None = None
-    head: tuple[str, ...] = ()
-    note: str = ""
-
-
-def cells(*values: str | tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """A row; a cell of one line may be given as a string."""
-    return tuple((value,) if isinstance(value, str) else value for value in values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,15 +19,24 @@ from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
 from recourse_audit.render.i18n import Words, words_of
-from recourse_audit.render.pages.index import IndexSource, index_view
-from recourse_audit.render.pages.index_rows import Ending, Links
-from recourse_audit.render.pages.index_words import Change, change_of
-from recourse_audit.render.pages.subject import PageLinks, SubjectPage
+from recourse_audit.render.index import (
+    Change,
+    Ending,
+    IndexPage,
+    IndexSource,
+    Links,
+    change_of,
+    list_order,
+)
 from recourse_audit.render.pages.tables import AuditFacts, facts_of
 from recourse_audit.render.pdf import Printer, open_printer
 from recourse_audit.render.redaction import Level
 from recourse_audit.render.signing import SIGNED
+from recourse_audit.render.subject import PageLinks, SubjectPage
 from recourse_audit.render.templates import Templates
+from recourse_audit.render.text import plain
+from recourse_audit.settings import Settings
+from recourse_audit.settings.words import AuditSettings
 
 LETTERS = "letters"
 SUMMARIES = 2  # the group report and the index
@@ -118,27 +127,39 @@ class PageMakers:
 
     def open(self, stored: StoredAudit) -> "PageMaker":
         templates = Templates(self.pages.templates)
-        names = stored.names()
+        names, level = stored.names(), self.pages.level
         return PageMaker(
-            level=self.pages.level,
+            level=level,
             facts=facts_of(stored.fingerprint, stored.settings),
             stored=stored,
             templates=templates,
             words=words_of(stored.settings, self.pages.language, templates),
+            audit=_audit(stored.settings, self.pages),
             printer=Printer(templates) if self.on_paper else None,
             letters=_letters(self.bundle),
             names=names,
-            beside=_beside(names) if self.pages.level != "subject" else {},
+            beside=_beside(stored, level) if level != "subject" else {},
+            people=_pages_of_people(names) if level == "auditor" else {},
         )
 
 
-def _beside(names: Mapping[int, str]) -> dict[int, tuple[int | None, int | None]]:
-    """The subjects before and after each, in the order of the node table.
+def _beside(stored: StoredAudit, level: Level) -> dict[int, tuple[int | None, int | None]]:
+    """The subjects before and after each, in the order of the index's list.
 
     A subject's own copy leads to nobody else's.
     """
-    numbers: list[int | None] = [None, *names, None]
-    return {number: (numbers[place], numbers[place + 2]) for place, number in enumerate(names)}
+    rows = dict(stored.rows())
+    labels = {number: page_name(number, row.id, level) for number, row in rows.items()}
+    if level == "auditor":
+        labels = {number: row.id for number, row in rows.items()}
+    order = list_order(rows, labels)
+    numbers: list[int | None] = [None, *order, None]
+    return {number: (numbers[place], numbers[place + 2]) for place, number in enumerate(order)}
+
+
+def _pages_of_people(names: Mapping[int, str]) -> dict[str, str]:
+    """The page of everybody who was audited, from a subject's page, by id."""
+    return {plain(name): f"{file_name(number, name)}.html" for number, name in names.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,10 +171,12 @@ class PageMaker:
     stored: StoredAudit
     templates: Templates
     words: Words
+    audit: AuditSettings
     printer: Printer | None
     letters: set[str]
     names: Mapping[int, str]
     beside: Mapping[int, tuple[int | None, int | None]]
+    people: Mapping[str, str]
 
     def _link(self, number: int | None) -> str:
         """The page of another subject, from a subject's page."""
@@ -174,9 +197,10 @@ class PageMaker:
                 previous=self._link(before),
                 next=self._link(after),
                 letter=f"../../{LETTERS}/{name}.html" if name in self.letters else "",
+                people=self.people,
             ),
         )
-        html = self.templates.render("pages/subject.html", view=view)
+        html = self.templates.render("pages/subject.html", view=view, audit=self.audit)
         files = {f"subjects/{page}.html": html.encode()}
         if self.printer is not None:
             files[f"subjects/{page}.pdf"] = self.printer.pdf(html)
@@ -191,6 +215,13 @@ def page_name(number: int, subject: str, level: Level) -> str:
     return file_name(number, subject if level == "auditor" else "")
 
 
+def _audit(settings: Settings, pages: PageOptions) -> AuditSettings:
+    """What was audited, for whom and by whom; only the auditor's pages name who audited."""
+    told = settings.audit.model_dump()
+    told["auditor"] = (pages.auditor or told["auditor"]) if pages.level == "auditor" else ""
+    return AuditSettings(**{name: plain(text) for name, text in told.items()})
+
+
 def _summaries(
     stored: StoredAudit, templates: Templates, printer: Printer | None, pages: PageOptions
 ) -> Iterator[dict[str, bytes]]:
@@ -198,22 +229,24 @@ def _summaries(
     level = pages.level
     names = stored.names()
     words = words_of(stored.settings, pages.language, templates)
+    audit = _audit(stored.settings, pages)
     report: GroupReport | None = None
     if stored.settings.groups.attributes:
         report = stored.group_report()
         if level != "auditor":
             report = for_others(report)
-        yield _group_files(report, words, templates, printer)
-    view = index_view(
+        yield _group_files(report, words, templates, printer, audit)
+    view = IndexPage(
         _index_source(stored, pages, report),
         words=words,
+        templates=templates,
         level=level,
         results=level == "auditor"
         or shows_results(len(names), stored.settings.groups.smallest, report),
         sizes=level == "auditor" or shows_sizes(report),
         paper=printer is not None,
     )
-    html = templates.render("pages/index.html", view=view)
+    html = templates.render("pages/index.html", view=view, audit=audit)
     files = {"index.html": html.encode()}
     if printer is not None:
         files["index.pdf"] = printer.pdf(html)
@@ -223,7 +256,7 @@ def _summaries(
 def _index_source(
     stored: StoredAudit, pages: PageOptions, report: GroupReport | None
 ) -> IndexSource:
-    """What the index is made from; only the auditor's pages name who audited."""
+    """What the index is made from; only the auditor's has protected attributes."""
     folder, level = stored.folder, pages.level
     letters, signed = _letters(folder), _signed(folder)
     ending: Ending = "pdf" if any((folder / LETTERS).glob("*.pdf")) else "html"
@@ -248,9 +281,9 @@ def _index_source(
         settings=stored.settings,
         scores=stored.scores(),
         cheapest=cheapest,
+        members=stored.groups_of_subjects() if level == "auditor" else {},
         agreement=stored.agreement,
         groups=report,
-        auditor=pages.auditor,
         day=stored.days[1] if stored.days else "",
     )
 
@@ -278,19 +311,24 @@ def shows_sizes(report: GroupReport | None) -> bool:
 
 
 def _group_files(
-    report: GroupReport, words: Words, templates: Templates, printer: Printer | None
+    report: GroupReport,
+    words: Words,
+    templates: Templates,
+    printer: Printer | None,
+    audit: AuditSettings,
 ) -> dict[str, bytes]:
-    """The group report as a page, as a PDF if there is a printer, as JSON and as CSV."""
+    """The group report and its annex as pages, as PDFs if there is a printer; as JSON and CSV."""
+    from recourse_audit.render.groups import GroupPage
     from recourse_audit.render.groups_csv import groups_csv
-    from recourse_audit.render.pages.groups import groups_view
 
-    view = groups_view(report, words=words, paper=printer is not None)
-    html = templates.render("pages/groups.html", view=view)
+    page = GroupPage(report, words, templates, has_paper=printer is not None)
     files = {
-        "groups.html": html.encode(),
         "groups.json": GROUPS.write_indented(report).encode(),
-        "groups.csv": groups_csv(report).encode(),
+        "groups.csv": groups_csv(report, words).encode(),
     }
-    if printer is not None:
-        files["groups.pdf"] = printer.pdf(html)
+    for name in ("groups", "groups_annex"):
+        html = templates.render(f"pages/{name}.html", view=page, audit=audit)
+        files[f"{name}.html"] = html.encode()
+        if printer is not None:
+            files[f"{name}.pdf"] = printer.pdf(html)
     return files

@@ -6,34 +6,36 @@ shown as text, whatever they contain, and cut if they are very long; no sentence
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import unescape
 from typing import Any, Literal
 
 from rich.cells import cell_len
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
-from recourse_audit.records.recourse import Option
-from recourse_audit.records.search import CarryingSet, Counterfactual
-from recourse_audit.records.subject import SubjectReport
-from recourse_audit.render.pages.subject import SubjectPage
-from recourse_audit.render.pages.tables import facts_of_report
-from recourse_audit.render.templates import Templates
-from recourse_audit.render.terminal.lines import (
-    ELLIPSIS,
-    MORE,
-    cell,
-    cut,
-    width_of,
-    wrapped,
+from recourse_audit.records.recourse import (
+    Action,
+    Forbidden,
+    Move,
+    Option,
+    SetAction,
+    TieAction,
+    WhatIf,
 )
-from recourse_audit.render.terminal.what_if import what_if_lines
+from recourse_audit.records.search import CarryingSet, Counterfactual, WholeGraph
+from recourse_audit.records.subject import SubjectReport
+from recourse_audit.render.i18n import Words
+from recourse_audit.render.pages.tables import facts_of_report
+from recourse_audit.render.subject import SubjectPage
+from recourse_audit.render.templates import Templates
+from recourse_audit.render.terminal.lines import MORE, cell, cut, width_of, wrapped
 from recourse_audit.render.text import plain
 
 TAGS = re.compile(r"<[^>]*>")
-WORDS = "pages/pieces/subject_words.html"
-LABEL, FIGURE, WORD = 34, 10, 16
+MACROS = "pages/pieces/subject_words.html"
+LABEL, WORD = 34, 16
 LONGEST_BAR, SHORTEST_BAR = 28, 8
 FIRST_OPTIONS = 8
 LINE, START = "│", "○"
@@ -49,18 +51,29 @@ def show_subject(
     prefer: Literal["paper", "whole_graph"] = "paper",
     favourable: Collection[str] = (),
     more: str = MORE,
+    words: Words | None = None,
 ) -> None:
     """Print the report on one subject.
 
-    `favourable` are the favourable classes, where they are known. `prefer` says what comes first of
-    what is printed in full: the paper's counterfactuals, or the ties that carry the decision on
-    the whole graph. `more` says where the rest of a brief view is.
+    Parameters
+    ----------
+    favourable
+        The favourable classes, where they are known.
+    prefer
+        What comes first of what is printed in full: the paper's counterfactuals, or the ties that
+        carry the decision on the whole graph.
+    more
+        Where the rest of a brief view is.
+    words
+        What people read, with the user's own words; ours in English without them.
     """
     for warning in warnings:
         for line in wrapped(console, f"! {plain(warning)}", width_of(console), style="yellow"):
             console.print(line, soft_wrap=True)
-    view = _SubjectView(console, report, favourable, full=full, more=more)
-    sections = [view.head(), view.ladder(), view.what_if(), view.options(), view.caution()]
+    page = SubjectPage(report, facts_of_report(report, favourable), words=words)
+    view = _SubjectView(console, page, full=full, more=more)
+    sections = [view.head(), view.own_columns(), view.ladder(), view.what_if()]
+    sections += [view.options(), view.caution()]
     if full:
         middle = [view.counterfactuals(), view.sets()]
         sections += middle if prefer == "paper" else middle[::-1]
@@ -73,11 +86,14 @@ def show_subject(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rung:
-    """One row of the ladder; `is_move` draws an arrow from the answer as decided."""
+    """One row of the ladder; `is_move` draws an arrow from the answer as decided.
+
+    A row without a value is a sentence.
+    """
 
     label: str
-    value: float
-    outcome: str
+    value: float | None = None
+    outcome: str = ""
     is_move: bool = True
     heading: str = ""
 
@@ -85,24 +101,16 @@ class _Rung:
 class _SubjectView:
     """The sections of one report, each as lines that fit the terminal."""
 
-    def __init__(
-        self,
-        console: Console,
-        report: SubjectReport,
-        favourable: Collection[str],
-        *,
-        full: bool,
-        more: str,
-    ) -> None:
+    def __init__(self, console: Console, page: SubjectPage, *, full: bool, more: str) -> None:
         self._console = console
         self._width = width_of(console)
         self._full = full
         self._more = more
-        self._page = SubjectPage(report, facts_of_report(report, favourable))
-        self._report = self._page.report
-        self._axis = self._page.axis
-        self._words = self._page.words
-        self._macros: Any = Templates().macros(WORDS, view=self._page)
+        self._page = page
+        self._report = page.report
+        self._axis = page.axis
+        self._words = page.words
+        self._macros: Any = Templates().macros(MACROS, view=page)
 
     def _say(self, name: str, *given: object) -> str:
         """What a macro of the report's words says, as one line."""
@@ -116,6 +124,13 @@ class _SubjectView:
     def _heading(self, text: str) -> Iterator[Text]:
         yield Text("")
         yield from self._lines(text, "bold")
+
+    def _rest(self, count: int, indent: str = "") -> Iterator[Text]:
+        """How many more rows the full view has."""
+        number = self._words.number(count)
+        yield from self._lines(
+            self._words.say("terminal.more", count=number, more=self._more), "dim", indent
+        )
 
     # ------------------------------------------------------------------ sections
 
@@ -131,29 +146,44 @@ class _SubjectView:
         if report.note:
             yield from self._lines(self._say("note"))
 
+    def own_columns(self) -> Iterator[Text]:
+        """The subject's own data in full: the value, the reference, and where they stand."""
+        if not self._full or not self._page.columns:
+            return
+        yield from self._heading(self._words.say("subject.columns.heading"))
+        for column in self._page.columns:
+            name = self._page.name(column.name)
+            facts = [self._say("value", column.value, column.unit)]
+            if column.reference is not None:
+                label = self._say("reference_name", column)
+                facts.append(f"{label} {self._words.value(column.reference, column.unit)}")
+            facts.append(self._say("among_all", column))
+            yield from self._lines(f"{name}: {', '.join(filter(None, facts))}", indent="  ")
+
     def ladder(self) -> Iterator[Text]:
-        """The answer as decided, on own data alone, and without each own tie."""
+        """The answer as decided, on own data alone, and with one thing changed."""
         rungs = [*self._rungs()]
         if not rungs:
             return
-        words = max(cell_len(cut(rung.outcome, WORD)) for rung in rungs)
-        figure = max(cell_len(self._axis.figure(rung.value)) for rung in rungs)
+        values = [rung for rung in rungs if rung.value is not None]
+        words = max(cell_len(cut(rung.outcome, WORD)) for rung in values)
+        figure = max(cell_len(self._axis.figure(rung.value)) for rung in values)
         bar = max(SHORTEST_BAR, min(self._width - LABEL - figure - words - 6, LONGEST_BAR))
-        label = max(8, self._width - bar - figure - words - 6)
-        name = self._axis.name
+        label = max(6, self._width - bar - figure - words - 6)
         yield Text("")
-        head = cell(f"{name[:1].upper()}{name[1:]}", label + figure + words + 4)
+        head = cell(_capital(self._axis.name), label + figure + words + 4)
         yield Text(f"{head}  {self._scale(bar)}".rstrip())
         for rung in rungs:
             if rung.heading:
-                yield Text(f"  {rung.heading}", style="dim")
+                yield from self._lines(rung.heading, "dim", indent="  ")
+            if rung.value is None:
+                yield from self._lines(rung.label, indent="  ")
+                continue
             value = cell(self._axis.figure(rung.value), figure, right=True)
             row = f"  {cell(rung.label, label - 2)}  {value}  {cell(rung.outcome, words)}"
             yield Text.assemble(row, (f"  {self._bar(rung, bar)}".rstrip(), "cyan"))
         if self._page.further_ties and not self._full:
-            yield Text(
-                f"  {ELLIPSIS} {len(self._page.further_ties)} more: {self._more}", style="dim"
-            )
+            yield from self._rest(len(self._page.further_ties), "  ")
         yield from self._lines(self._say("ladder_notes", False))
 
     def _rungs(self) -> Iterator[_Rung]:
@@ -163,30 +193,43 @@ class _SubjectView:
         count = report.carriers.own_ties if report.carriers is not None else 0
         ties = words.say_count("subject.ladder.with_ties", count) if count else ""
         label = f"{words.say('subject.ladder.decided')}{ties}"
-        yield _Rung(label=label, value=decided, outcome=report.subject.decision, is_move=False)
+        decision = words.class_name(report.subject.decision)
+        yield _Rung(label=label, value=decided, outcome=decision, is_move=False)
         alone = report.own_data.alone if report.own_data is not None else None
         value = self._axis.value_alone(alone) if alone is not None and alone.decision else None
         if alone is not None and value is not None:
             label = f"{words.say('subject.ladder.alone')}{words.say('subject.ladder.no_ties')}"
-            yield _Rung(label=label, value=value, outcome=alone.decision)
-        heading = words.say("subject.ladder.if")
-        for tie in page.moving_ties if self._full else page.ladder_ties:
-            value = self._axis.value(tie)
-            if value is not None:
-                label = page.near.tie_label(tie.removed[0], decided=False)
-                outcome = self._say("then", tie)
-                yield _Rung(label=label, value=value, outcome=outcome, heading=heading)
-                heading = ""
+            yield _Rung(label=label, value=value, outcome=words.class_name(alone.decision))
+        moving, still = page.column_ladder
+        rungs = [
+            self._rung(self._say("column_label", column), column.answer)
+            for column in moving
+            if column.answer is not None
+        ]
+        if still:
+            rungs.append(_Rung(label=self._say("still_columns", still)))
+        yield from _under(words.say("subject.ladder.columns"), rungs)
+        rungs = [
+            self._rung(self._say("tie_label", tie.removed[0], False), tie)
+            for tie in (page.moving_ties if self._full else page.ladder_ties)
+        ]
         if page.still_ties:
-            label = words.say_count("subject.ladder.still", len(page.still_ties))
-            yield _Rung(label=label, value=decided, outcome=self._say("then", page.still_ties[0]))
+            rungs.append(_Rung(label=self._say("still_ties")))
+        yield from _under(words.say("subject.ladder.ties"), rungs)
+
+    def _rung(self, label: str, answer: WholeGraph | CarryingSet) -> _Rung:
+        return _Rung(label=label, value=self._axis.value(answer), outcome=self._say("then", answer))
 
     def what_if(self) -> Iterator[Text]:
         """What the model decides after changes chosen by hand."""
-        if self._report.what_if is not None:
-            yield Text("")
-            for text, style in what_if_lines(self._report.what_if, self._report.subject):
-                yield from self._lines(text, style)
+        tried = self._report.what_if
+        if tried is None:
+            return
+        yield Text("")
+        style = "bold green" if tried.favourable else "bold"
+        yield from self._lines(self._say("what_if", tried), style)
+        for sentence in objections(tried, self._words):
+            yield from self._lines(sentence, "yellow")
 
     def options(self) -> Iterator[Text]:
         """What could change the decision, or how far was looked for it."""
@@ -200,30 +243,29 @@ class _SubjectView:
         )
         yield from self._heading(heading)
         yield from self._lines(self._say("coverage", recourse.certificate))
-        shown = recourse.options if self._full else recourse.options[:FIRST_OPTIONS]
-        for number, option in enumerate(shown, start=1):
+        first = recourse.options if self._full else recourse.options[:FIRST_OPTIONS]
+        for number, option in enumerate(first, start=1):
             yield from self._option(number, option)
-        if len(shown) < len(recourse.options):
-            rest = len(recourse.options) - len(shown)
-            yield Text(f"{ELLIPSIS} {rest} more: {self._more}", style="dim")
+        if len(first) < len(recourse.options):
+            yield from self._rest(len(recourse.options) - len(first))
         if self._full and self._page.searched:
             yield from self._lines(self._say("tried", recourse.certificate), "dim")
 
     def _option(self, number: int, option: Option) -> Iterator[Text]:
-        changes = "; ".join(self._say("change", action) for action in option.actions)
-        yield from wrapped(self._console, f"{number}  {changes}", self._width, indent="   ")
-        tests = option.robustness
+        changes = [self._say("change", *change) for change in self._page.changes_of(option.actions)]
+        text = _capital("; ".join(changes))
+        yield from wrapped(self._console, f"{number}  {text}", self._width, indent="   ")
+        tests, words = option.robustness, self._words
         fragile = self._page.is_fragile(option)
-        words = self._words
-        held = words.say("subject.tests.none")
+        worked = words.say("subject.tests.none")
         if tests is not None:
-            held = f"{words.strength(tests)} ({words.out_of(tests.held, tests.draws)})"
+            worked = self._say("worked", tests, fragile)
         effort = words.fixed(option.cost, self._page.effort_decimals)
         pair = self._axis.pair(self._axis.decided, self._axis.value(option))
         facts = [
-            pair if (beyond := self._say("beyond", option)) == "" else f"{pair}, {beyond}",
+            ", ".join(filter(None, (pair, self._say("beyond", option)))),
             f"{words.say('subject.options.effort').lower()} {effort}",
-            f"▲ {held}" if fragile else held,
+            f"▲ {worked}" if fragile else worked,
         ]
         if not option.verified:
             facts.append(words.say("subject.options.not_verified"))
@@ -247,30 +289,28 @@ class _SubjectView:
         search = report.search
         if search is None or not page.counterfactuals:
             return
-        yield from self._heading(words.say_count("subject.cf.heading", len(page.counterfactuals)))
+        yield from self._heading(words.say("subject.cf.heading"))
         yield from self._lines(words.say("subject.cf.lead"))
-        for number, found in enumerate(page.counterfactuals, start=1):
-            yield from self._counterfactual(number, found, search.pairs)
+        for number, pair in enumerate(page.counterfactuals, start=1):
+            yield from self._counterfactual(number, pair, search.pairs)
         yield from self._lines(self._say("search_extent"), "dim")
 
-    def _counterfactual(self, number: int, found: Counterfactual, pairs: int) -> Iterator[Text]:
+    def _counterfactual(self, number: int, pair: Counterfactual, pairs: int) -> Iterator[Text]:
         words, page = self._words, self._page
-        ties = page.list_ties(found.removed)
-        title = words.say_count("subject.cf.title", len(ties), number=number, ties=", ".join(ties))
-        yield from self._lines(title, "bold")
-        explanation = ", ".join(page.list_ties(found.explanation.edges))
+        yield from self._lines(f"{number}. {self._say('removed', pair)}", "bold")
+        explanation = ", ".join(page.list_ties(pair.explanation.edges))
         figures = (
-            f"{words.say('subject.search.nu')} {words.fixed(found.simulatability, 6)}; "
-            f"{words.say('subject.search.mu')} {words.fixed(found.relevance, 6)}; "
-            f"{words.say('subject.search.ranks')} {found.ranks.simulatability} + "
-            f"{found.ranks.relevance}; {words.say('subject.search.layer')} {found.layer}; "
-            f"{words.say('subject.search.dominates')} {words.out_of(found.dominates, pairs)} "
-            f"{self._say('baselines', found)}"
+            f"{words.say('subject.search.nu')} {words.fixed(pair.simulatability, 6)}; "
+            f"{words.say('subject.search.mu')} {words.fixed(pair.relevance, 6)}; "
+            f"{words.say('subject.search.ranks')} {pair.ranks.simulatability} + "
+            f"{pair.ranks.relevance}; {words.say('subject.search.layer')} {pair.layer}; "
+            f"{words.say('subject.search.dominates')} {words.out_of(pair.dominates, pairs)} "
+            f"{self._say('baselines', pair)}"
         )
         lines = [
             f"{words.say('subject.search.explanation')}: {explanation}",
-            self._say("direction", found),
-            self._say("consequences", found, number),
+            self._say("moves", pair),
+            self._say("consequences", pair, number),
             figures,
         ]
         for line in lines:
@@ -283,15 +323,12 @@ class _SubjectView:
             return
         yield from self._heading(words.say("subject.sets.title"))
         for ties in carriers.front:
-            yield from self._lines(self._set(ties), indent="   ")
+            pair = self._axis.pair(self._axis.decided, self._axis.value(ties))
+            removed = ", ".join(self._page.list_ties(ties.removed))
+            yield from self._lines(f"{removed}: {pair}, {self._say('then', ties)}", indent="   ")
         if not carriers.front:
             yield from self._lines(words.say("subject.sets.none"))
         yield from self._lines(self._say("sets_coverage"), "dim")
-
-    def _set(self, ties: CarryingSet) -> str:
-        pair = self._axis.pair(self._axis.decided, self._axis.value(ties))
-        removed = ", ".join(self._page.list_ties(ties.removed))
-        return f"{removed}: {pair}, {self._say('then', ties)}"
 
     def own_data(self) -> Iterator[Text]:
         """The answer with all ties removed."""
@@ -316,11 +353,14 @@ class _SubjectView:
     def _bar(self, rung: _Rung, bar: int) -> str:
         """A value on the axis: a ring as decided, and an arrow from it to any other."""
         assert self._axis.decided is not None
+        assert rung.value is not None
         cells = [" "] * bar
         cut_off = None if self._axis.cut_off is None else self._place(self._axis.cut_off, bar)
         if cut_off is not None:
             cells[cut_off] = LINE
-        start, end = (self._beside(one, cut_off, bar) for one in (self._axis.decided, rung.value))
+        start, end = (
+            self._beside(value, cut_off, bar) for value in (self._axis.decided, rung.value)
+        )
         if not rung.is_move:
             cells[end] = START
             return "".join(cells)
@@ -343,7 +383,7 @@ class _SubjectView:
             place = self._place(value, bar)
             start = min(max(0, place - (len(text) - 1) // 2), bar - len(text))
             around = cells[max(0, start - 1) : start + len(text) + 1]
-            if start >= 0 and all(one == " " for one in around):
+            if start >= 0 and set(around) <= {" "}:
                 cells[start : start + len(text)] = text
         return "".join(cells)
 
@@ -360,6 +400,84 @@ class _SubjectView:
         return round(min(1.0, max(0.0, part)) * (bar - 1))
 
 
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def _one_line(text: str) -> str:
     """A text without line breaks; spaces that do not break a line stay."""
     return re.sub(r"[ \n]+", " ", text).strip()
+
+
+def _under(heading: str, rungs: Sequence[_Rung]) -> list[_Rung]:
+    """Rows with a heading above the first of them."""
+    return [replace(rung, heading="" if place else heading) for place, rung in enumerate(rungs)]
+
+
+# ---------------------------------------------------------------- changes chosen by hand
+
+
+def show_what_if(console: Console, tried: WhatIf, words: Words | None = None) -> None:
+    """What the model decides after changes chosen by hand, and whether the policy permits them."""
+    words = words or Words()
+    changes = "; ".join(change_words(action, words) for action in tried.actions)
+    said = {"changes": changes, "decision": words.class_name(tried.decision)}
+    scored = tried.score is not None and tried.score_before is not None and not tried.probabilities
+    write = words.amount if scored else words.signed
+    said |= {"margin": write(tried.margin), "before": write(tried.margin_before)}
+    if scored:
+        scores = {"score": tried.score, "score_before": tried.score_before}
+        said |= {name: words.amount(score or 0.0) for name, score in scores.items()}
+    else:
+        said["chance"] = words.probability(tried.probabilities[tried.decision])
+    sentence = words.say(f"subject.what_if.{'score' if scored else 'alone'}", **said)
+    style = "bold green" if tried.favourable else "bold"
+    console.print(Padding(Text(sentence, style=style), (0, 2)))
+    for objection in objections(tried, words):
+        console.print(Padding(Text(objection, style="yellow"), (0, 2)))
+
+
+def change_words(action: Action, words: Words) -> str:
+    """One change by hand, in the user's words."""
+    if isinstance(action, SetAction):
+        moves: list[SetAction | Move] = [action, *action.implied]
+        return ", ".join(
+            f"{words.name(move.attribute)} {words.value(move.before, move.unit)} → "
+            f"{words.value(move.after, move.unit)}"
+            for move in moves
+        )
+    people = ", ".join("\N{EN DASH}".join(map(plain, tie)) for tie in action.ties)
+    count = 1 if isinstance(action, TieAction) else None
+    kind = plain(action.kind)
+    what = words.change_ties(action.do, kind, count) if kind else action.do
+    return f"{what} ({people})"
+
+
+def forbidden_words(forbidden: Forbidden, words: Words) -> str:
+    """Why the policy would not suggest something, after the change that it is about."""
+    details = {
+        name: plain(value) if isinstance(value, str) else words.exact(value)
+        for name, value in forbidden.details.items()
+    }
+    key = f"forbidden.{forbidden.code}"
+    if forbidden.code == "no_rule_for_ties":
+        key = f"{key}.{details['do']}.{details['whose']}"
+    sentence = words.say(key, **details)
+    reason = f" ({details['reason']})" if details.get("reason") else ""
+    change = f"{plain(forbidden.change)}: " if forbidden.change else ""
+    return f"{change}{sentence}{reason}"
+
+
+def objections(tried: WhatIf, words: Words) -> Iterator[str]:
+    """What speaks against changes chosen by hand."""
+    for forbidden in tried.forbidden:
+        reason = forbidden_words(forbidden, words)
+        yield words.say("subject.what_if.forbidden", reason=reason)
+    for number in tried.outside:
+        end = number.lowest if number.side == "below" else number.highest
+        yield words.say(
+            f"subject.what_if.{number.side}",
+            name=words.name(number.attribute),
+            value=words.value(number.value, number.unit),
+            end=words.value(end, number.unit),
+        )

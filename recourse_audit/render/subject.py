@@ -1,0 +1,590 @@
+"""The page of one subject: which rows its template shows, in which order, for which reader.
+
+In: the report from the bundle. The template takes the records of the report, redacted, and says
+everything through the catalogue; nothing here holds a finished sentence. The terminal prints the
+same sections through the same macros.
+"""
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+from recourse_audit.audit.rollout import roll_out
+from recourse_audit.records.model import NO_ROOM, NOTES
+from recourse_audit.records.recourse import (
+    FRAGILE,
+    SEARCHED,
+    Action,
+    Move,
+    Option,
+    SetAction,
+    Survival,
+    TieAction,
+)
+from recourse_audit.records.search import (
+    CarryingSet,
+    Counterfactual,
+    Explanation,
+    FrontPair,
+    Tie,
+    WholeGraph,
+)
+from recourse_audit.records.subject import (
+    AdjustedEffect,
+    Caveat,
+    EgoNode,
+    OwnColumn,
+    SubjectReport,
+)
+from recourse_audit.render.charts.graphs import LIMIT_DEPTH, LIMIT_NODES, draw_roll_out, draw_tree
+from recourse_audit.render.charts.planes import draw_objective_grid
+from recourse_audit.render.charts.strips import Axis, Part, Strip
+from recourse_audit.render.charts.svg import Picture
+from recourse_audit.render.decision_axis import decision_axis
+from recourse_audit.render.i18n import Words
+from recourse_audit.render.pages.tables import AuditFacts
+from recourse_audit.render.redaction import LEFT_TO_THE_AUDITOR, PROTECTED, Level, redacted
+
+CHECKS = ("deterministic", "node_order", "tie_order", "ties_matter", "packing")
+MOST_TIES = 8  # rows of single ties in the ladder
+MOST_NODES = 12  # people in the small picture of an explanation
+NAMES_SHOWN = 4
+SMALL = 150.0
+# Effects on a probability below this say nothing; of a score, below this share of its margin.
+NOTHING = 0.01
+MUCH_SMALLER = 0.25  # one effect is much smaller than another if it is less than this share of it
+LEAST_SHOWN = 0.0005  # smaller moves would be +0.000
+T = TypeVar("T", OwnColumn, CarryingSet)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageLinks:
+    """Where a subject's page leads; relative, and empty where there is nothing.
+
+    `people` are the pages of others who were audited, by id.
+    """
+
+    index: str = "../index.html"
+    previous: str = ""
+    next: str = ""
+    letter: str = ""
+    people: Mapping[str, str] = field(default_factory=dict)
+
+
+NO_LINKS = PageLinks()
+
+
+class SubjectPage:
+    """Everything that the template of a subject's page asks for.
+
+    `report` is what the reader may see. `members` are the subject's own values of protected
+    attributes; only the auditor sees them.
+    """
+
+    def __init__(
+        self,
+        report: SubjectReport,
+        facts: AuditFacts,
+        *,
+        words: Words | None = None,
+        level: Level = "auditor",
+        members: Mapping[str, str] | None = None,
+        links: PageLinks = NO_LINKS,
+    ) -> None:
+        self.words = words or Words()
+        self.level = level
+        self.facts = facts
+        self.links = links
+        self.report = redacted(report, level, facts.protected, self.words)
+        self.axis = decision_axis(self.report, facts, self.words)
+        self.groups = [self.words.name(value) for value in (members or {}).values() if value]
+        self.shows_others = level != "subject"
+        self.without_ties = report.note == "no_ties"
+        self.left_to_the_auditor = LEFT_TO_THE_AUDITOR
+        self.checks = CHECKS
+        self.roll_out_room = (LIMIT_NODES, LIMIT_DEPTH)
+
+    def probe_key(self, name: str, note: str) -> str:
+        """The message for a note of the probes; empty for one that can only be quoted."""
+        if name == "repeats" and self.report.repeats.differed:
+            return name
+        if name == "whole_graph" or note == NOTES.get(name):
+            return name
+        if name == "depth" and note == NO_ROOM:
+            return "no_room"
+        return "declared" if name == "depth" and self.report.probes.depth is not None else ""
+
+    @property
+    def title_key(self) -> str:
+        """Which title says what was decided, and what own data alone would give."""
+        subject, own = self.report.subject, self.report.own_data
+        alone = own.alone if own is not None else None
+        if not subject.decision:
+            return "no_decision"
+        if self.without_ties:
+            return "no_ties"
+        if alone is None or not alone.decision:
+            return "decided"
+        if alone.decision == subject.decision:
+            return "same"
+        if alone.favourable == subject.favourable:
+            return "other"
+        return "approve" if alone.favourable else "refuse"
+
+    # ------------------------------------------------------------------ own data and the ladder
+
+    @cached_property
+    def columns(self) -> tuple[OwnColumn, ...]:
+        """The subject's own columns."""
+        return self.report.own_data.columns if self.report.own_data is not None else ()
+
+    @cached_property
+    def column_ladder(self) -> tuple[list[OwnColumn], list[OwnColumn]]:
+        """Own columns whose value at the reference moves the answer, and those where it does not.
+
+        A column that is at the reference already is in neither.
+        """
+        return self._split(
+            column
+            for column in self.columns
+            if column.answer is not None and column.value != column.reference
+        )
+
+    @cached_property
+    def _tie_ladder(self) -> tuple[list[CarryingSet], list[CarryingSet]]:
+        carriers = self.report.carriers
+        return self._split(carriers.own if carriers is not None and self.shows_others else ())
+
+    @property
+    def moving_ties(self) -> list[CarryingSet]:
+        """The own ties that move the answer when they are removed."""
+        return self._tie_ladder[0]
+
+    @property
+    def still_ties(self) -> list[CarryingSet]:
+        """The own ties that do not: they share a row."""
+        return self._tie_ladder[1]
+
+    @property
+    def ladder_ties(self) -> list[CarryingSet]:
+        """The own ties that the ladder has room for: those that move the answer farthest."""
+        farthest = sorted(self.moving_ties, key=lambda tie: -abs(self.gain(tie)))[:MOST_TIES]
+        return [tie for tie in self.moving_ties if any(tie is other for other in farthest)]
+
+    @property
+    def further_ties(self) -> list[CarryingSet]:
+        """The own ties that move the answer and that the ladder has no room for."""
+        return [
+            tie for tie in self.moving_ties if not any(tie is other for other in self.ladder_ties)
+        ]
+
+    def _split(self, rows: Iterable[T]) -> tuple[list[T], list[T]]:
+        """What moves the answer, the most favourable move first, and what does not."""
+        ordered = sorted(rows, key=lambda row: -self.gain(row))
+        moving, still = list[T](), list[T]()
+        for row in ordered:
+            (moving if self._moves(row) else still).append(row)
+        return moving, still
+
+    def _moves(self, row: OwnColumn | CarryingSet) -> bool:
+        answer = row.answer if isinstance(row, OwnColumn) else row
+        flips = answer is not None and answer.flips
+        return flips or abs(self.gain(row)) >= self.least_effect
+
+    def gain(self, row: OwnColumn | CarryingSet) -> float:
+        """How far a change goes towards a favourable decision."""
+        answer: WholeGraph | CarryingSet | None = row.answer if isinstance(row, OwnColumn) else row
+        after = None if answer is None else self.axis.value(answer)
+        return self.axis.gain(self.axis.decided, after) or 0.0
+
+    @property
+    def least_effect(self) -> float:
+        """The smallest effect that is worth a row or a sentence."""
+        line = self.report.decision
+        return NOTHING * abs(line.margin or 0.0) if line.scored else NOTHING
+
+    @property
+    def has_tie_effects(self) -> bool:
+        """Whether it is known of every own tie what removing it alone does."""
+        carriers = self.report.carriers
+        return carriers is not None and 0 < carriers.own_ties == len(carriers.own)
+
+    def draw_standing(self, column: OwnColumn, alt: str) -> Picture:
+        """Where the subject stands among all, from the lowest value to the highest."""
+        axis = Axis(low=0.0, high=100.0, width=SMALL)
+        strip = Strip(axis, alt, height=18).span(0.0, 100.0, colour="lines")
+        return strip.dot(column.percentile or 0.0, filled=False, colour="ink").picture()
+
+    @property
+    def command(self) -> str:
+        """The command that asks about the first row of the ladder; empty if there is none."""
+        if self.level != "auditor":
+            return ""
+        subject = self.report.subject.id
+        change = ""
+        for column in (*self.column_ladder[0], *self.column_ladder[1])[:1]:
+            value = column.reference
+            text = value if isinstance(value, str) else f"{value:.12g}"
+            change = f"{column.name}={text}"
+        for tie in (*self.moving_ties, *self.still_ties)[:1] if not change else ():
+            change = f"drop {'-'.join(tie.removed[0])}"
+        if not change:
+            return ""
+        words = ("recourse-audit", "explain", "audit.toml", subject, "--what-if", change)
+        return shlex.join(words)
+
+    # ------------------------------------------------------------------ ties and people
+
+    def other_end(self, tie: Tie) -> str:
+        """Whom a tie of the subject leads to."""
+        return next((end for end in tie if end != self.report.subject.id), tie[0])
+
+    def kinds_with(self, person: str) -> str:
+        """What the subject's ties with somebody are called; empty if they have none, or no kind."""
+        near, subject = self.report.ego_network, self.report.subject.id
+        counts = Counter[str]()
+        for tie in near.ties if near else ():
+            if frozenset(tie.ends) == frozenset((subject, person)):
+                counts[tie.kind] += tie.count
+        return ", ".join(
+            self.words.tie_name(kind)
+            if count == 1
+            else f"{self.words.tie_name(kind, count)} \N{MULTIPLICATION SIGN}{count}"
+            for kind, count in counts.items()
+            if kind
+        )
+
+    def kind_of(self, tie: Tie) -> str:
+        """What a tie between any two people is called; empty if the report does not say."""
+        near = self.report.ego_network
+        kinds = dict.fromkeys(
+            self.words.tie_name(between.kind)
+            for between in (near.ties if near else ())
+            if frozenset(between.ends) == frozenset(tie) and between.kind
+        )
+        return ", ".join(kinds)
+
+    def decision_on(self, person: str) -> str:
+        """The decision on somebody near, in the user's word; empty if there is none."""
+        near = self.report.ego_network
+        found = next((node for node in (near.nodes if near else ()) if node.id == person), None)
+        return self.words.class_name(found.decision) if found is not None and found.decision else ""
+
+    def list_ties(self, ties: Iterable[Tie]) -> list[str]:
+        """Ties by their ends."""
+        return ["\N{EN DASH}".join(tie) for tie in ties]
+
+    @cached_property
+    def people(self) -> tuple[EgoNode, ...]:
+        """Everybody near: the subject, then the nearest; empty if there is nobody else."""
+        near = self.report.ego_network
+        return near.nodes if near is not None and len(near.nodes) > 1 else ()
+
+    @property
+    def neighbours_by_distance(self) -> list[tuple[int, list[EgoNode]]]:
+        """The neighbours by distance, nearest first."""
+        others = [node for node in self.people if node.id != self.report.subject.id]
+        return [
+            (hops, [node for node in others if node.hops == hops])
+            for hops in sorted({node.hops for node in others})
+        ]
+
+    def decisions_on(self, nodes: Sequence[EgoNode]) -> list[tuple[str, int]]:
+        """How many of some people were decided how, the most frequent decision first."""
+        return Counter(node.decision for node in nodes).most_common()
+
+    def draw_decisions(self, nodes: Sequence[EgoNode], alt: str) -> Picture:
+        """How some people were decided: solid, tinted, and dashed without a decision."""
+        most = max(len(people) for _, people in self.neighbours_by_distance)
+        kinds: dict[Part, bool | None] = {"no": False, "yes": True, "open": None}
+        parts = [
+            (part, float(sum(_is_favourable(node) is favourable for node in nodes)))
+            for part, favourable in kinds.items()
+        ]
+        return Strip(Axis(low=0.0, high=float(most), width=240), alt).bar(parts).picture()
+
+    def explanations_with(self, node: EgoNode) -> str:
+        """The numbers of the counterfactuals whose explanation somebody is in."""
+        return ", ".join(
+            str(number)
+            for number, pair in enumerate(self.counterfactuals, start=1)
+            if node.id in pair.explanation.nodes
+        )
+
+    # ------------------------------------------------------------------ options
+
+    def changes_of(self, actions: Iterable[Action]) -> list[tuple[Action, tuple[Tie, ...]]]:
+        """The changes of an option, each with its ties; own ties of a kind are one change."""
+        changes: dict[object, tuple[Action, tuple[Tie, ...]]] = {}
+        for number, action in enumerate(actions):
+            ties = () if isinstance(action, SetAction) else action.ties
+            own = [tie for tie in ties if self.report.subject.id in tie]
+            key = (action.do, action.kind) if own and isinstance(action, TieAction) else number
+            changes[key] = (action, (*changes.get(key, (action, ()))[1], *ties))
+        return list(changes.values())
+
+    def count_of(self, action: Action, ties: Sequence[Tie]) -> int | None:
+        """How many ties a change is about; None if all of a kind end together."""
+        return len(ties) if isinstance(action, TieAction) else None
+
+    def others_in(self, ties: Iterable[Tie]) -> list[str]:
+        """The other people at the ends of ties."""
+        subject = self.report.subject.id
+        return list(dict.fromkeys(end for tie in ties for end in tie if end != subject))
+
+    def name(self, attribute: str) -> str:
+        """The user's word for an attribute or a unit; without one its name, without underscores."""
+        if attribute == PROTECTED:
+            return self.words.say("subject.protected")
+        return self.words.name(attribute)
+
+    def move_words(self, move: SetAction | Move) -> str:
+        """An attribute before and after, in the user's units."""
+        before, after = move.before, move.after
+        key = "set"
+        if not isinstance(before, str) and not isinstance(after, str):
+            key = "raise" if after > before else "lower"
+        return self.words.say(
+            f"subject.change.{key}",
+            name=self.name(move.attribute),
+            before=self.words.value(before, move.unit),
+            after=self.words.value(after, move.unit),
+        )
+
+    @property
+    def strongest(self) -> Option:
+        """The option that worked in the most tests."""
+        assert self.report.recourse is not None
+        return max(
+            self.report.recourse.options,
+            key=lambda option: option.robustness.held_share if option.robustness else -1.0,
+        )
+
+    @property
+    def effort_decimals(self) -> int:
+        """With how many decimals every effort of the page is written."""
+        options = self.report.recourse.options if self.report.recourse else ()
+        costs = [f"{option.cost:g}" for option in options]
+        return max((6 if "e" in cost else len(cost.partition(".")[2]) for cost in costs), default=0)
+
+    def is_fragile(self, option: Option) -> bool:
+        """Whether an option failed in half of its tests or more."""
+        return option.robustness is not None and option.robustness.held_share <= FRAGILE
+
+    def draw_tests(self, label: str, tests: Survival, draws: int) -> Picture:
+        """In which share of tests an option worked, with its interval, and a tick at half."""
+        words = self.words
+        between = words.interval(words.percent(tests.low), words.percent(tests.high))
+        alt = f"{label}: {words.out_of(tests.count, draws)} ({between})"
+        axis = Axis(low=0.0, high=1.0, ticks=(FRAGILE,), width=SMALL)
+        strip = Strip(axis, alt, height=18)
+        return strip.interval(
+            tests.share, tests.low, tests.high, filled=True, mark="square"
+        ).picture()
+
+    def list_people(self, people: Sequence[str]) -> str:
+        """The first few names, and how many more there are."""
+        listed = list(people[:NAMES_SHOWN])
+        if len(people) > NAMES_SHOWN:
+            listed.append(self.words.say_count("subject.others.more", len(people) - NAMES_SHOWN))
+        return self.words.listed(listed)
+
+    def changes_others(self, option: Option) -> bool:
+        """Whether an option changes the decision on somebody else."""
+        effects = option.side_effects
+        return bool(effects.to_favourable or effects.to_unfavourable or effects.other)
+
+    @property
+    def changes_anyone(self) -> bool:
+        """Whether any option does."""
+        options = self.report.recourse.options if self.report.recourse else ()
+        return any(map(self.changes_others, options))
+
+    @property
+    def searched(self) -> bool:
+        """Whether options were searched for."""
+        return self.report.recourse is not None and self.report.recourse.status in SEARCHED
+
+    @property
+    def has_letter(self) -> bool:
+        """Whether a clerk signs a letter about this report, and may read what to mind."""
+        return self.searched and self.shows_others and not self.report.error
+
+    @property
+    def needs_review(self) -> bool:
+        """Whether own data alone would be approved, and no option exists."""
+        own, recourse = self.report.own_data, self.report.recourse
+        approved = own is not None and own.alone is not None and own.alone.favourable
+        return approved and recourse is not None and not recourse.options
+
+    @property
+    def people_in_options(self) -> list[str]:
+        """The others at the ends of ties that options change: no letter may name them."""
+        options = self.report.recourse.options if self.report.recourse else ()
+        changes = [change for option in options for change in self.changes_of(option.actions)]
+        return self.others_in(tie for _, ties in changes for tie in ties)
+
+    # ------------------------------------------------------------------ counterfactuals
+
+    @property
+    def counterfactuals(self) -> tuple[Counterfactual, ...]:
+        """What the search found, unless no pair moves the answer."""
+        return () if self.report.moves_nothing else self.report.counterfactuals
+
+    def counts(self, gain: float | None) -> str:
+        """Whether removed ties count for the subject or against, if it is worth a sentence."""
+        if gain is None or abs(gain) < self.least_effect:
+            return ""
+        return "against" if gain > 0 else "for"
+
+    def compare(self, pair: Counterfactual) -> str:
+        """How the explanation and the whole graph disagree: the key of a sentence, or nothing.
+
+        The whole graph may not flip where the explanation does, move the other way, or move less
+        than a quarter as far, or more than four times.
+        """
+        whole, axis = pair.whole_graph, self.axis
+        if whole is None:
+            return ""
+        before, after = (self.decision_inside(answer) for answer in (pair.explanation, pair))
+        flips = bool(before and after) and before != after
+        if flips and not whole.flips:
+            return "reverses"
+        inside = axis.gain(axis.value(pair.explanation), axis.value(pair)) or 0.0
+        there = axis.gain(axis.decided, axis.value(whole)) or 0.0
+        larger = max(abs(inside), abs(there))
+        if larger >= self.least_effect and larger:
+            if abs(there) < MUCH_SMALLER * larger:
+                return "hardly" if abs(there) < self.least_effect else "less"
+            if abs(inside) < MUCH_SMALLER * larger:
+                return "more"
+            if inside * there < 0:
+                return "opposite"
+        return "decision" if before and after and whole.flips and not flips else ""
+
+    def decision_inside(self, answer: Explanation | Counterfactual) -> str:
+        """What the rule decides on an explanation alone; empty where a copy does not tell."""
+        axis = self.axis
+        if axis.kind != "score" and not axis.at_least:
+            likeliest = max(answer.probabilities, key=answer.probabilities.__getitem__, default="")
+            return self.words.class_name(likeliest) if likeliest else ""
+        favourable = axis.is_favourable(axis.value(answer))
+        return "" if favourable is None else axis.favourable if favourable else axis.other
+
+    def draw_explanation(self, pair: Counterfactual) -> Picture | None:
+        """The explanation as a small graph; None where it is too large to be read."""
+        report, words = self.report, self.words
+        ends = [end for tie in pair.explanation.edges for end in tie]
+        names = list(dict.fromkeys((report.subject.id, *ends)))
+        if len(names) > MOST_NODES:
+            return None
+        known = {node.id: _is_favourable(node) for node in self.people}
+        known.setdefault(report.subject.id, report.subject.favourable)
+        place = {name: number for number, name in enumerate(names)}
+        gone = {frozenset(tie) for tie in pair.removed}
+        kept = [tie for tie in pair.explanation.edges if frozenset(tie) not in gone]
+        return draw_tree(
+            names,
+            [known.get(name) for name in names],
+            [(place[a], place[b]) for a, b in pair.explanation.edges],
+            [(place[a], place[b]) for a, b in pair.removed if a in place and b in place],
+            word=words.say("subject.cf.removed"),
+            alt=words.say(
+                "subject.cf.graph.alt",
+                removed=", ".join(self.list_ties(pair.removed)),
+                kept=", ".join(self.list_ties(kept)) or words.say("subject.none"),
+            ),
+        )
+
+    def caveats_on(self, number: int) -> list[Caveat]:
+        """The measured caveats on one counterfactual."""
+        return [
+            caveat
+            for caveat in self.report.caveats
+            if caveat.kind == "confounders" and caveat.counterfactual == number
+        ]
+
+    def count_draws(self, share: float, effect: AdjustedEffect) -> str:
+        """A share of draws as a count; what is left of 1 may be a little less than nothing."""
+        return self.words.out_of(round(max(share, 0.0) * effect.draws), effect.draws)
+
+    # ------------------------------------------------------------------ evidence
+
+    @property
+    def caveats(self) -> tuple[Caveat, ...]:
+        """What must be said beside the counterfactuals that the page shows."""
+        return self.report.caveats if self.counterfactuals else ()
+
+    def counterfactual_of(self, caveat: Caveat) -> Counterfactual | None:
+        """The counterfactual that a measured caveat is about."""
+        place = caveat.counterfactual
+        if caveat.kind != "confounders" or place is None or place > len(self.counterfactuals):
+            return None
+        return self.counterfactuals[place - 1]
+
+    def move_size(self, move: float) -> str:
+        """A move with its sign; a small one with as many decimals as it has."""
+        if move == 0:
+            return self.words.say("subject.caveat.nothing")
+        return self.words.signed(move, 3 if abs(move) >= LEAST_SHOWN else 6)
+
+    def draw_computation(self, caveat: Caveat) -> tuple[Picture | None, str]:
+        """The computation behind a caveat, or the key of why it is not drawn.
+
+        Drawn only if it has the confounders that the audit found.
+        """
+        pair, depth = self.counterfactual_of(caveat), self.report.probes.depth
+        if pair is None or depth is None:
+            return None, ""
+        subject = self.report.subject.id
+        nodes = [subject, *(node for node in pair.explanation.nodes if node != subject)]
+        if len(nodes) > LIMIT_NODES or depth > LIMIT_DEPTH:
+            return None, "too_large"
+        number = {node: place for place, node in enumerate(nodes)}
+        ties = [(number[a], number[b]) for a, b in pair.explanation.edges]
+        arcs = [arc for a, b in ties for arc in ((a, b), (b, a))]
+        kept = {subject, *(end for tie in pair.kept for end in tie)}
+        removed = [number[node] for node in nodes if node not in kept]
+        rolled = roll_out(arcs, range(len(nodes)), subject=0, removed=removed, depth=depth)
+        if {nodes[place] for place in rolled.confounding_nodes} != set(caveat.variables):
+            return None, "directed"
+        return draw_roll_out(rolled, nodes, self.words), ""
+
+    @property
+    def answers(self) -> list[tuple[str, Mapping[str, float]]]:
+        """The probability of each class: as decided, on own data alone, for the first pair."""
+        first = self.counterfactuals[0]
+        columns: list[tuple[str, Mapping[str, float]]] = [
+            ("whole", self.report.subject.probabilities),
+            ("explanation_1", first.explanation.probabilities),
+            ("counterfactual_1", first.probabilities),
+        ]
+        alone = self.report.own_data.alone if self.report.own_data is not None else None
+        if alone is not None and alone.probabilities:
+            columns.insert(1, ("alone", alone.probabilities))
+        return columns
+
+    def draw_pairs(self) -> Picture | None:
+        """All pairs of the search by both objectives."""
+        report = self.report
+        if report.objective_grid is None:
+            return None
+
+        def place(pair: FrontPair | Counterfactual) -> tuple[float, float]:
+            return pair.simulatability, abs(pair.relevance)
+
+        return draw_objective_grid(
+            report.objective_grid,
+            self.words,
+            front=[place(pair) for pair in report.front],
+            front_size=report.front_size,
+            choices=[place(pair) for pair in self.counterfactuals],
+        )
+
+
+def _is_favourable(node: EgoNode) -> bool | None:
+    """Whether a person was decided favourably; None where there is no decision."""
+    return node.favourable if node.decision else None
