@@ -23,13 +23,13 @@ from recourse_audit.records.subject import (
     OwnColumn,
     OwnData,
 )
-from recourse_audit.recourse.action_edits import columns_of
 from recourse_audit.recourse.attributes import (
     SAME,
     Attribute,
     Population,
     Value,
     column_of,
+    columns_of,
     is_category,
     is_missing,
 )

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import SettingsError
+from recourse_audit.graph.columns import as_labels, as_strings
+from recourse_audit.graph.computed import Column
 from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.records.recourse import Forbidden, forbid
 from recourse_audit.settings import AttributeRule
@@ -44,6 +46,22 @@ def column_of(graph: Graph, name: str) -> NDArray[np.generic]:
         values: NDArray[np.generic] = graph.features[:, graph.feature_names.index(name)]
         return values
     return graph.attributes[name]
+
+
+def columns_of(graph: Graph, names: Sequence[str], nodes: Ints) -> dict[str, Column]:
+    """Some columns of some nodes, numbers as float64."""
+    columns = {name: column_of(graph, name)[nodes] for name in names}
+    return {
+        name: values.astype(np.float64) if values.dtype.kind in "biuf" else values
+        for name, values in columns.items()
+    }
+
+
+def column_from(values: Sequence[Value]) -> Column:
+    """Values as an array of numbers or of text."""
+    if values and isinstance(values[0], str):
+        return as_labels(as_strings(np.array(values, object)))
+    return np.array(values, np.float64)
 
 
 def is_category(graph: Graph, name: str) -> bool:

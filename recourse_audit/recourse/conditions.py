@@ -16,13 +16,12 @@ from recourse_audit.graph.computed import Column, evaluate
 from recourse_audit.graph.graph import Ints
 from recourse_audit.model.decisions import Mask
 from recourse_audit.records.recourse import Forbidden, LeftOut, LeftOutLevels, forbid
-from recourse_audit.recourse.action_edits import column_from
 from recourse_audit.recourse.actions import (
     NONE,
     SET,
     ActionTable,
 )
-from recourse_audit.recourse.attributes import Value, column_of
+from recourse_audit.recourse.attributes import Value, column_from, column_of
 from recourse_audit.recourse.combinations import count_possible, counts, every
 from recourse_audit.recourse.policy import (
     Conditions,

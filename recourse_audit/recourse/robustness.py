@@ -18,9 +18,13 @@ from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
 from recourse_audit.model.edits import Edits, edits_of, join_edits, receptive_field
 from recourse_audit.records.recourse import Robustness, survival
-from recourse_audit.recourse.action_edits import ActionEdits, changed_columns, columns_of
-from recourse_audit.recourse.actions import NONE, ActionTable
-from recourse_audit.recourse.attributes import column_of
+from recourse_audit.recourse.actions import (
+    NONE,
+    ActionEdits,
+    ActionTable,
+    changed_columns,
+)
+from recourse_audit.recourse.attributes import column_of, columns_of
 
 MOST_DRAWN_ARCS = 20_000_000
 

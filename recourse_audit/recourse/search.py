@@ -28,8 +28,7 @@ from recourse_audit.records.recourse import (
     WhatIf,
 )
 from recourse_audit.records.search import SearchResult
-from recourse_audit.recourse.action_edits import as_rows
-from recourse_audit.recourse.actions import ActionTable, action_table
+from recourse_audit.recourse.actions import ActionTable, action_table, as_rows
 from recourse_audit.recourse.combinations import count_possible
 from recourse_audit.recourse.common_changes import CommonChanges
 from recourse_audit.recourse.conditions import SubjectConditions, with_implications
@@ -340,13 +339,12 @@ def _droppable(table: ActionTable) -> dict[int, list[int]]:
 
     An action that ends ties together drops those of other pairs as well.
     """
-    graph, arc = table.graph, table.drops.arc
-    owner = np.repeat(np.arange(len(table.drops)), np.diff(table.drops.starts))
+    graph, arc = table.graph, table.ties.arc
     pair: Ints = np.searchsorted(graph.pair_starts, arc, side="right") - 1
     ways = 1 if graph.directed else 2
     there = (graph.pair_starts[pair + 1] - graph.pair_starts[pair]) // ways
     found: dict[int, list[int]] = {}
-    for action, number in zip(owner.tolist(), pair.tolist(), strict=True):
+    for action, number in zip(table.dropping.tolist(), pair.tolist(), strict=True):
         found.setdefault(number, []).append(action)
     needed = dict(zip(pair.tolist(), there.tolist(), strict=True))
     return {number: actions for number, actions in found.items() if len(actions) == needed[number]}

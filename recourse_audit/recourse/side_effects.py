@@ -18,8 +18,7 @@ from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
 from recourse_audit.model.edits import Edits, join_edits
 from recourse_audit.records.recourse import SideEffects
-from recourse_audit.recourse.action_edits import ActionEdits, as_rows
-from recourse_audit.recourse.actions import ActionTable
+from recourse_audit.recourse.actions import ActionEdits, ActionTable, as_rows
 
 MOST_ARCS = 200_000
 AT_ONCE = 32

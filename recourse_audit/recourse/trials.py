@@ -13,8 +13,7 @@ import numpy as np
 
 from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.decisions import Decisions, Mask
-from recourse_audit.recourse.action_edits import as_rows
-from recourse_audit.recourse.actions import NONE, ActionTable
+from recourse_audit.recourse.actions import NONE, ActionTable, as_rows
 from recourse_audit.recourse.combinations import (
     Cover,
     best,

@@ -1,6 +1,6 @@
 """Asks the model about combinations of one subject's actions, and checks its answers on the way.
 
-Combinations are edits of the graph (`action_edits`), and `model/edited_graph.py` decides how they
+Combinations are edits of the graph (`actions`), and `model/edited_graph.py` decides how they
 are asked about. Where an answer is so close to the line that rounding might decide, the whole graph
 is asked about as well, if it is small enough; so is a drawn share of all answers.
 
@@ -19,8 +19,7 @@ from recourse_audit.model.batching import CLOSE
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.edited_graph import SubjectAnswers
 from recourse_audit.records.recourse import AskedOn
-from recourse_audit.recourse.action_edits import ActionEdits
-from recourse_audit.recourse.actions import NONE, ActionTable, action_text
+from recourse_audit.recourse.actions import NONE, ActionEdits, ActionTable, action_text
 from recourse_audit.recourse.side_effects import OtherPeople
 
 # The runtime may take a kilobyte per arc, in every worker at once.

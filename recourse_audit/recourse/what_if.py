@@ -31,7 +31,7 @@ from recourse_audit.recourse.actions import (
     action_text,
     new_ties,
     own_arcs,
-    tie_actions,
+    tie_changes,
     tied_by,
     ties_of,
     ties_to_drop,
@@ -318,8 +318,7 @@ def typed_actions(
     return ActionTable(
         graph=graph,
         subject=subject,
-        drops=tie_actions(policy, typed),
-        adds=tie_actions(policy, new_ties(source, target, kind, relation)),
+        ties=tie_changes(policy, typed, new_ties(source, target, kind, relation)),
         moves=tuple(
             _move(policy, subject, change, {other.name for other in values}) for change in values
         ),
@@ -402,10 +401,11 @@ def _reason_against_tie(
     graph, subject = policy.graph, typed.subject
     adds, kind = bool(typed.do[action] == ADD), int(typed.kind[action])
     first, together = typed.tie_starts[action], bool(typed.together[action])
-    source, target = int(typed.source[first]), int(typed.target[first])
+    source, target = int(typed.ties.source[first]), int(typed.ties.target[first])
     alike = (permitted.do == typed.do[action]) & (permitted.kind == kind)
     ties, _ = spans(permitted.tie_starts, np.flatnonzero(alike & (permitted.together == together)))
-    if ((permitted.source[ties] == source) & (permitted.target[ties] == target)).any():
+    ends = permitted.ties.source[ties], permitted.ties.target[ties]
+    if ((ends[0] == source) & (ends[1] == target)).any():
         return None
     name = graph.ties.kinds[kind]
     if policy.denied[kind]:
