@@ -1,4 +1,5 @@
 """Categories in words: on the terminal, in letters of every language, in the store."""
+# ruff: noqa: RUF001  # names without a word are quoted as the language does
 
 import json
 import sqlite3
@@ -80,7 +81,7 @@ def test_categories_without_a_word_are_listed() -> None:
 
 
 def test_the_terminal_names_categories() -> None:
-    assert change_words(TO_OWN, Words()) == "housing rent → own flat, street 1 → 2"
+    assert change_words(TO_OWN, Words()) == "housing ‘rent’ → ‘own_flat’, street ‘1’ → ‘2’"
 
 
 def test_a_category_that_looks_like_a_number_stays_text() -> None:

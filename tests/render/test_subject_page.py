@@ -241,7 +241,7 @@ def test_own_data_stand_beside_the_approved_and_among_all() -> None:
     )
     assert late.endswith("higher than 72% of all")
     assert savings.endswith("higher than 50% of all")
-    assert housing == "Housing rent most of the approved own flat"
+    assert housing == "Housing ‘rent’ most of the approved ‘own_flat’"
     assert age == "Age no value approved median 40"
 
 
@@ -347,7 +347,7 @@ def test_money_and_attributes_are_said_in_the_users_words() -> None:
     assert changes == [
         "Raise savings from €4,780 to €12,280",
         "Lower loan from €13,100.50 to €10,600",
-        "Change job kind from none to full time",
+        "Change job kind from ‘none’ to ‘full time’",
         "Stop 2 payments (with P0001 and P0002)Check first.",
         "Stop a payment (between P0002 and P0001)Check first.",
         "Move out (with P0001 and P0003)",
