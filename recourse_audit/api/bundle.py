@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from recourse_audit.api.clock import today
 from recourse_audit.errors import InputError, SubjectError
-from recourse_audit.records.base import Record
+from recourse_audit.records import Record
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,11 +1,11 @@
 """What a bundle holds: its manifest, log and verification, signed letters, rows of its store."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from types import NoneType
 from typing import Literal, get_args, get_type_hints
 
-from recourse_audit.records.base import Record
+from recourse_audit.records import Record
 from recourse_audit.records.model import ProbeReport, Repeats
 from recourse_audit.records.recourse import Action, Compared, RecourseStatus, SetAction
 from recourse_audit.records.search import Counterfactual
@@ -15,7 +15,6 @@ FORMAT = 5
 DERIVED_FORMAT = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Fingerprint(Record):
     """What an audit is of: digests of everything that its results depend on, or the facts."""
 
@@ -29,7 +28,6 @@ class Fingerprint(Record):
     subjects: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Command(Record):
     """Whom the audit was asked to be about."""
 
@@ -39,7 +37,6 @@ class Command(Record):
     stratify: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ModelDigest(Record):
     """The digest of a model, and of each of its files by name."""
 
@@ -47,7 +44,6 @@ class ModelDigest(Record):
     files: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class InputFile(Record):
     """A file that was read: its name without folders, and its digest."""
 
@@ -55,7 +51,6 @@ class InputFile(Record):
     sha256: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Inputs(Record):
     """Everything that was read; `preprocessing` is a second sealed file, if there is one."""
 
@@ -65,7 +60,6 @@ class Inputs(Record):
     candidates: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Counts(Record):
     """How many there are of everything; the statuses add up to the subjects.
 
@@ -84,7 +78,6 @@ class Counts(Record):
     compared: Compared
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class OutputFile(Record):
     """A file of the bundle: its size and its digest."""
 
@@ -92,7 +85,6 @@ class OutputFile(Record):
     sha256: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Started(Record):
     """The audit was begun, with this fingerprint."""
 
@@ -101,7 +93,6 @@ class Started(Record):
     hash: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ChunkDone(Record):
     """A chunk was finished: how many subjects it has, and a digest of their documents."""
 
@@ -112,7 +103,6 @@ class ChunkDone(Record):
     hash: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Sealed(Record):
     """The manifest was sealed: a digest of all of it but the events."""
 
@@ -121,7 +111,6 @@ class Sealed(Record):
     hash: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Manifest(Record):
     """What a bundle holds and what it was made from; it depends on the audit alone.
 
@@ -146,7 +135,6 @@ class Manifest(Record):
         return tuple(event for event in self.events if isinstance(event, ChunkDone))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SignOff(Record):
     """Who answers for letters, and on which day (as 2026-03-31)."""
 
@@ -154,7 +142,6 @@ class SignOff(Record):
     day: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MadeWith(Record):
     """What pages or letters were made with; made again with the same, they are the same.
 
@@ -177,7 +164,6 @@ class MadeWith(Record):
     sign_off: SignOff | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class DerivedManifest(Record):
     """What a folder of pages or letters holds.
 
@@ -193,7 +179,6 @@ class DerivedManifest(Record):
     content: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LogLine(Record):
     """One event: when it happened, what it was, and a hash of it and of all lines before it.
 
@@ -214,7 +199,6 @@ class LogLine(Record):
 VERIFICATION_FORMAT = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Verification(Record):
     """What is wrong with a bundle, one line per problem.
 
@@ -227,7 +211,6 @@ class Verification(Record):
     signed_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GraphTable(Record):
     """What a graph that workers share holds besides its arrays; `texts` are arrays of text."""
 
@@ -249,7 +232,6 @@ Cause = Literal["fragile", "no-reason", "ties-only", "unreviewed"]
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Review(Record):
     """Who read a draft, and when (as 2026-03-31); `draft` is the fingerprint of what they read.
 
@@ -261,7 +243,6 @@ class Review(Record):
     draft: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SignedLetter(Record):
     """Who signed a letter off, what they accepted, and what staff had given for it.
 
@@ -288,7 +269,6 @@ Member = tuple[int, str, str]
 TieBlock = tuple[int, bytes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Person(Record):
     """Anybody in the graph: what the model decided on them, and their community.
 
@@ -313,7 +293,6 @@ Value = str | int | float | bool | None
 ColumnType = type[str] | type[int] | type[float] | type[bool]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SummaryRow(Record):
     """The figures of one subject's report that fit into a row; None where there is none."""
 

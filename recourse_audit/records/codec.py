@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from recourse_audit.errors import DocumentError
-from recourse_audit.records.base import Record
+from recourse_audit.records import Record
 from recourse_audit.records.bundle import (
     DERIVED_FORMAT,
     SIGNED_LETTER_FORMAT,

@@ -2,13 +2,12 @@
 decisions agree with those on record.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
-from recourse_audit.records.base import Record
+from recourse_audit.records import Record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class DecidedAs(Record):
     """How many people have this decision on record and that one from the model."""
 
@@ -17,7 +16,6 @@ class DecidedAs(Record):
     people: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GroupAgreement(Record):
     """The agreement in one group of people; groups too small to be shown are left out."""
 
@@ -27,7 +25,6 @@ class GroupAgreement(Record):
     agreeing: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Disagreement(Record):
     """One person on whom the record and the model differ; `margin` is the model's."""
 
@@ -37,7 +34,6 @@ class Disagreement(Record):
     margin: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class BetterRule(Record):
     """Another rule, under which the model agrees with the record on more people.
 
@@ -50,7 +46,6 @@ class BetterRule(Record):
     agreeing: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Agreement(Record):
     """The decisions in a column of the nodes, compared with the model's.
 
@@ -110,7 +105,6 @@ NO_ROOM = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Repeats(Record):
     """How many calls of the model were made twice, and how many of them got two answers.
 
@@ -138,7 +132,6 @@ class Repeats(Record):
 NO_REPEATS = Repeats()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ProbeReport(Record):
     """What may be relied on when asking a model; true is good.
 
@@ -189,7 +182,6 @@ FORMAT = 4
 Size = int | str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ModelInput(Record):
     """One input as the file declares it, the role it plays, and why we think so.
 
@@ -204,7 +196,6 @@ class ModelInput(Record):
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ModelOutput(Record):
     """The output that decisions are read from, what its numbers are, and why we think so."""
 
@@ -216,7 +207,6 @@ class ModelOutput(Record):
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RuleReport(Record):
     """The rule that decides, and how many people of the graph it lets in and refuses.
 
@@ -232,7 +222,6 @@ class RuleReport(Record):
     undecided: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ListedOutput(Record):
     """Any output of a model: what one of its rows is about, and what the rows look like.
 
@@ -252,7 +241,6 @@ class ListedOutput(Record):
     taken: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PreprocessingProbes(Record):
     """What may be relied on when asking a pipeline; true is good.
 
@@ -270,7 +258,6 @@ class PreprocessingProbes(Record):
         return tuple(name for name in names if getattr(self, name) is False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PreprocessingInput(Record):
     """One input of a pipeline as the file declares it, and the columns that it takes, in order."""
 
@@ -280,7 +267,6 @@ class PreprocessingInput(Record):
     columns: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PreprocessingReport(Record):
     """A sealed pipeline: raw columns in, `features` numbers per person out, through `output`."""
 
@@ -292,7 +278,6 @@ class PreprocessingReport(Record):
     probes: PreprocessingProbes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ModelReport(Record):
     """A model's inputs and outputs, and what the probes found.
 

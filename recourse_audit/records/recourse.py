@@ -1,11 +1,11 @@
 """What a subject could change, or how sure it is that there is nothing."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import sqrt
 from statistics import NormalDist
 from typing import Literal, get_args
 
-from recourse_audit.records.base import Record
+from recourse_audit.records import Record
 from recourse_audit.records.search import Tie
 
 Outcome = Literal["serves", "does_not_serve", "does_not_apply", "not_settled"]
@@ -37,7 +37,6 @@ ForbiddenCode = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CommonAction(Record):
     """A change of one kind with its amount.
 
@@ -54,7 +53,6 @@ class CommonAction(Record):
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CommonOutcome(Record):
     """What one of these actions does for one subject.
 
@@ -98,7 +96,6 @@ FROM_AND_TO: dict[str, object] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TieAction(Record):
     """A tie to drop or to add, by its ends and its kind."""
 
@@ -113,7 +110,6 @@ class TieAction(Record):
         return (self.tie,)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TogetherAction(Record):
     """All of the subject's ties of a kind, which end together: one change at one cost."""
 
@@ -123,7 +119,6 @@ class TogetherAction(Record):
     cost: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Move(Record):
     """An attribute before and after, in the user's units. In JSON: `from` and `to`.
 
@@ -138,7 +133,6 @@ class Move(Record):
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SetAction(Record):
     """An attribute to change, in the user's units, and the attributes that move along with it."""
 
@@ -156,7 +150,6 @@ class SetAction(Record):
 Action = TieAction | TogetherAction | SetAction
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Survival(Record):
     """In how many of some draws an option still worked, with Wilson's 95 % interval of the share.
 
@@ -169,7 +162,6 @@ class Survival(Record):
     high: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Robustness(Record):
     """How often an option still works when the graph around it changes a little.
 
@@ -207,7 +199,6 @@ def wilson(count: float, of: float, confidence: float = 0.95) -> tuple[float, fl
     return max(low, 0.0), min(high, 1.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SideEffects(Record):
     """Whose other decisions an option changes; `other` are changes between classes of one kind.
 
@@ -221,7 +212,6 @@ class SideEffects(Record):
     other: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Option(Record):
     """Changes with which the model decides favourably.
 
@@ -247,7 +237,6 @@ class Option(Record):
     side_effects: SideEffects
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Permitted(Record):
     """How many changes a policy permits a subject: ties to drop and add, levels by attribute.
 
@@ -259,7 +248,6 @@ class Permitted(Record):
     set: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LeftOutLevels(Record):
     """How many levels of an attribute were left out, because they move another one too far."""
 
@@ -268,7 +256,6 @@ class LeftOutLevels(Record):
     levels: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LeftOut(Record):
     """How many combinations were left out because of what else would be so after them.
 
@@ -293,7 +280,6 @@ class LeftOut(Record):
         return self.implications + self.conditions + self.formulas
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Certificate(Record):
     """How far the search for options looked.
 
@@ -319,7 +305,6 @@ class Certificate(Record):
     reason: CertificateReason | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class DroppableTie(Record):
     """A tie that the policy would let a subject drop."""
 
@@ -327,7 +312,6 @@ class DroppableTie(Record):
     kind: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Compared(Record):
     """How many answers about changes were asked again on the whole graph.
 
@@ -344,7 +328,6 @@ class Compared(Record):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Recourse(Record):
     """What a subject could change, or how sure it is that there is nothing.
 
@@ -368,7 +351,6 @@ class Recourse(Record):
     common_actions: tuple[CommonOutcome, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class OutsideRange(Record):
     """A number that nobody in the graph has: below the lowest or above the highest there is."""
 
@@ -380,7 +362,6 @@ class OutsideRange(Record):
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Forbidden(Record):
     """Something that the policy would not let anybody suggest, and the names and figures in it.
 
@@ -397,7 +378,6 @@ def forbid(code: ForbiddenCode, **details: float | str) -> Forbidden:
     return Forbidden(code=code, details=details)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class WhatIf(Record):
     """What the model decides on the whole graph after changes that somebody chose by hand.
 

@@ -1,14 +1,12 @@
 """What a search found for one subject, and how far it looked."""
 
-from dataclasses import dataclass
 from typing import Literal
 
-from recourse_audit.records.base import Record
+from recourse_audit.records import Record
 
 Tie = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation(Record):
     """A small tree that holds the subject, and what the model answers on it alone.
 
@@ -23,7 +21,6 @@ class Explanation(Record):
     score: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Ranks(Record):
     """Competition ranks of a pair among all pairs of its subject."""
 
@@ -32,7 +29,6 @@ class Ranks(Record):
     sum: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class WholeGraph(Record):
     """What the model answers for the subject on the whole graph without some ties.
 
@@ -50,7 +46,6 @@ class WholeGraph(Record):
     flips: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Counterfactual(Record):
     """An explanation with some ties removed, and what removing them does.
 
@@ -80,25 +75,16 @@ class Counterfactual(Record):
     whole_graph: WholeGraph | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class CarryingSet(Record):
+class CarryingSet(WholeGraph):
     """Ties within the model's reach, and what removing all of them does on the whole graph.
 
-    `size` is the number of ties; several ties between two people are one. The other fields are
-    those of `WholeGraph`.
+    `size` is the number of ties; several ties between two people are one.
     """
 
     removed: tuple[Tie, ...]
     size: int
-    probabilities: dict[str, float]
-    score: float | None = None
-    effect: float
-    decision: str
-    favourable: bool
-    flips: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SetsTried(Record):
     """How many sets of one size were tried, of all that the ties within reach make up.
 
@@ -112,7 +98,6 @@ class SetsTried(Record):
     own_of: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Carriers(Record):
     """The ties that carry the decision on the whole graph: small sets that move it most.
 
@@ -137,7 +122,6 @@ class Carriers(Record):
     tried: tuple[SetsTried, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class FrontPair(Record):
     """One pair that no other dominates."""
 
@@ -147,7 +131,6 @@ class FrontPair(Record):
     relevance: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Sample(Record):
     """A uniform sample of a subject's subgraphs.
 
@@ -162,7 +145,6 @@ class Sample(Record):
     confidence: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SearchExtent(Record):
     """How far a search looked: its limits, what it counted, and whether it saw everything.
 
@@ -179,7 +161,6 @@ class SearchExtent(Record):
     sample: Sample | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ObjectiveGrid(Record):
     """Where the pairs of a subject lie: a grid over the ranges of simulatability and relevance.
 
@@ -195,8 +176,7 @@ class ObjectiveGrid(Record):
     counts: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeNumbers:
+class TreeNumbers(Record):
     """A counterfactual by numbers of the graph: its nodes, its pairs, and those that it removes."""
 
     nodes: tuple[int, ...]
@@ -204,7 +184,6 @@ class TreeNumbers:
     removed: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SearchResult(Record):
     """What a search found for one subject, and how far it looked before it stopped.
 
@@ -231,7 +210,6 @@ class SearchResult(Record):
         return self.objective_grid is not None and self.objective_grid.relevance[1] == 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SearchFailure(Record):
     """Why there is no result for a subject; the others of its batch are not touched by it.
 

@@ -4,11 +4,10 @@ Own data alone, caveats and stability, the report itself, and whether its parts 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from recourse_audit.errors import DocumentError
-from recourse_audit.records.base import Record
+from recourse_audit.records import Record
 from recourse_audit.records.model import NO_REPEATS, ProbeReport, Repeats, RuleName
 from recourse_audit.records.recourse import Recourse, RecourseStatus, WhatIf
 from recourse_audit.records.search import (
@@ -37,7 +36,6 @@ NoColumns = Literal[
 NoColumnAnswer = Literal["", "no_reference", "moves_cut_off", "no_features", "not_a_number"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AnswerAlone(Record):
     """What the model answers about a subject all of whose own ties are removed; loops stay.
 
@@ -52,7 +50,6 @@ class AnswerAlone(Record):
     value: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class OwnColumn(Record):
     """One of the subject's own columns, as the user knows it, and what another value would do.
 
@@ -74,7 +71,6 @@ class OwnColumn(Record):
     reason: NoColumnAnswer = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class OwnData(Record):
     """The subject's own data: the answer on them alone, and column by column.
 
@@ -100,7 +96,6 @@ Grade = Literal["holds", "weakens", "no_effect", "reverses", "not_settled"]
 CaveatText = Grade | Literal["general", "unknown_reach", "too_small", "unmeasured"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AdjustedEffect(Record):
     """What removing a part does to the probability of the decision, confounders drawn or not.
 
@@ -123,7 +118,6 @@ class AdjustedEffect(Record):
     grade: Grade
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Caveat(Record):
     """What must be said beside a finding, and what it is about.
 
@@ -143,7 +137,6 @@ class Caveat(Record):
 STABILITY_FORMAT = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StabilityRow(Record):
     """One subject under one perturbation: how far the answer, and what explains it, moved.
 
@@ -158,7 +151,6 @@ class StabilityRow(Record):
     options: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StabilityPoint(Record):
     """Means over some rows of about the same strength."""
 
@@ -168,7 +160,6 @@ class StabilityPoint(Record):
     rows: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StabilityReport(Record):
     """How stable the findings are: every row, and curves for changed and unchanged decisions.
 
@@ -196,7 +187,6 @@ Note = Literal["", "no_ties", "no_tie_moves", "first_moves_nothing", "ties_do_no
 FORMAT = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Decision(Record):
     """What was decided on a subject, by the model's answer on the whole graph.
 
@@ -210,7 +200,6 @@ class Decision(Record):
     probabilities: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class DecisionLine(Record):
     """How the decision was taken: the rule, what it compared with which line, and how far apart.
 
@@ -238,7 +227,6 @@ class DecisionLine(Record):
         return self.better is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EgoNode(Record):
     """Somebody near a subject, and the decision on them: empty where the answer is not a number."""
 
@@ -248,7 +236,6 @@ class EgoNode(Record):
     favourable: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EgoTie(Record):
     """The ties of one kind between two nodes; `count` of them, where parallel ties are allowed."""
 
@@ -257,7 +244,6 @@ class EgoTie(Record):
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EgoNetwork(Record):
     """The nodes within some hops of a subject, nearest first, the subject included.
 
@@ -273,7 +259,6 @@ class EgoNetwork(Record):
     limit: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SubjectReport(Record):
     """All that was found about one subject.
 

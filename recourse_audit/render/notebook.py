@@ -5,7 +5,7 @@ from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from recourse_audit.records.base import Record
+from recourse_audit.records import Record
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.model import ModelReport
 from recourse_audit.records.recourse import WhatIf

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.report import explain
 from recourse_audit.errors import DocumentError
-from recourse_audit.records import codec
-from recourse_audit.records.base import Record
+from recourse_audit.records import Record, codec
 from recourse_audit.records.codec import SCHEMAS, SUBJECT, Document
 from recourse_audit.records.subject import SubjectReport
 from tests.audits import lending_audit

@@ -4,7 +4,7 @@ from html import unescape
 
 import pytest
 
-from recourse_audit.records.base import Record
+from recourse_audit.records import Record
 from recourse_audit.records.model import (
     FORMAT,
     ListedOutput,
