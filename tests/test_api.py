@@ -200,7 +200,7 @@ def test_the_examples_of_the_documentation_run(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(ROOT)
     for name in (
         "",
-        ".api.audit",
+        ".api",
         ".graph.graphml",
         ".graph.arrays",
         ".graph.readers",

@@ -20,7 +20,7 @@ def demo(
     ),
 ) -> None:
     """Try everything on a made-up lending network."""
-    from recourse_audit.api.audit import Audit
+    from recourse_audit.api import Audit
     from recourse_audit.cli.demo_files import demo_subjects, prepare_demo
     from recourse_audit.render.i18n import words_of
     from recourse_audit.render.templates import Templates

@@ -34,7 +34,7 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Explain decisions: what each rests on, and what the person could change."""
-    from recourse_audit.api.audit import Audit
+    from recourse_audit.api import Audit
     from recourse_audit.render.i18n import words_of
     from recourse_audit.render.templates import Templates
     from recourse_audit.render.terminal.subject import show_subject

@@ -26,7 +26,7 @@ def groups(
     ] = None,
 ) -> None:
     """Compare the groups of an audit: gaps, their uncertainty, and whose ties would be ended."""
-    from recourse_audit.api.bundle import Bundle
+    from recourse_audit.api import Bundle
     from recourse_audit.render.groups_csv import groups_csv
     from recourse_audit.render.i18n import words_of
     from recourse_audit.render.templates import Templates

@@ -93,7 +93,7 @@ def letters(
 
     Letters are signed off by name. Those that were signed off before stay as they are.
     """
-    from recourse_audit.api.bundle import Bundle
+    from recourse_audit.api import Bundle
 
     if day is not None and sign_off is None:
         raise InputError("--date is for letters that are signed off: give --sign-off NAME too")

@@ -1,11 +1,10 @@
 """`report`: the pages of a bundle."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from recourse_audit.api.bundle import Level
 from recourse_audit.cli.printing import Sign, Templates, Workers, repeatable, say
 from recourse_audit.errors import InputError, PaperError
 
@@ -18,7 +17,8 @@ KEPT = "kept as they are"
 def report(
     bundle: Annotated[Path | None, typer.Argument(help="The folder that `run` wrote.")] = None,
     level: Annotated[
-        Level, typer.Option(help="For whom: how much a page may say about other people.")
+        Literal["auditor", "reviewer", "subject"],
+        typer.Option(help="For whom: how much a page may say about other people."),
     ] = "auditor",
     language: Annotated[str, typer.Option(help="Language of the pages: en, de, fr or es.")] = "en",
     auditor: Annotated[
@@ -35,7 +35,7 @@ def report(
     sign: Sign = None,
 ) -> None:
     """Make the pages of a bundle: reports, group report, index. Existing pages are replaced."""
-    from recourse_audit.api.bundle import Bundle
+    from recourse_audit.api import Bundle
     from recourse_audit.render.templates import eject as eject_templates
 
     if eject is not None:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from recourse_audit.api.audit import SECONDS_PER_CHUNK
 from recourse_audit.cli.printing import (
     SettingsArgument,
     Sign,
@@ -25,7 +24,7 @@ from recourse_audit.cli.thresholds import (
 from recourse_audit.errors import AuditError, FindingError, PaperError, SettingsError
 
 if TYPE_CHECKING:
-    from recourse_audit.api.bundle import Bundle
+    from recourse_audit.api import Bundle
     from recourse_audit.settings import Settings
 
 
@@ -56,7 +55,7 @@ def run(
             callback=check_seconds,
             help="Timeout per chunk, and per model query if less than model.timeout, in seconds.",
         ),
-    ] = SECONDS_PER_CHUNK,
+    ] = 3600.0,
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**63 - 1, help="Replaces search.seed.")
     ] = None,
@@ -89,7 +88,7 @@ def run(
 
     Rerun the same command to resume after an interruption.
     """
-    from recourse_audit.api.audit import Audit
+    from recourse_audit.api import Audit
 
     limits = read_thresholds([text for text in fail_on or () if text != GAP])
     gap = GAP in (fail_on or ())

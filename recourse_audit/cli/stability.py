@@ -24,7 +24,7 @@ def stability(
     as_json: AsJson = False,
 ) -> None:
     """Perturb the graph by new ties, or the model by copies you supply, and compare findings."""
-    from recourse_audit.api.audit import Audit
+    from recourse_audit.api import Audit
     from recourse_audit.render.charts.planes import draw_stability
     from recourse_audit.render.terminal.model import show_stability
 

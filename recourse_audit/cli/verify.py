@@ -27,7 +27,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check a bundle offline: files, counts, events, signature; print one line per problem."""
-    from recourse_audit.api.bundle import Bundle
+    from recourse_audit.api import Bundle
     from recourse_audit.render.terminal.progress import steps_on_stderr
     from recourse_audit.render.text import plain
 

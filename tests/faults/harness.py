@@ -17,7 +17,7 @@ from tests.audits import quick_audit
 from tests.faults.points import KILLED, Fault, Points, end, install
 
 PRELOADED = (
-    "recourse_audit.api.audit",
+    "recourse_audit.api",
     "recourse_audit.bundle.tables",
     "recourse_audit.cli.program",
     "recourse_audit.groups.report",
@@ -75,7 +75,7 @@ def run_command(words: Words, audit: Path, out: Path) -> None:
         with patch.object(letters, "open_printer", _no_printer):
             letters.write_letters(out, letters.LetterOptions(language=option))
     else:
-        from recourse_audit.api.bundle import Bundle
+        from recourse_audit.api import Bundle
 
         Bundle(out).groups()
 

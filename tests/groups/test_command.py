@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from recourse_audit.api.bundle import Bundle
+from recourse_audit.api import Bundle
 from recourse_audit.bundle.layout import FILES, GROUP_REPORT
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.cli.groups import groups as groups_command
@@ -274,7 +274,7 @@ def test_only_a_finished_audit_without_a_flag_passes(
 ) -> None:
     folder = bundle(tmp_path, gap=gap, groups=SINGLE, ties=True)
     report = replace(Bundle(folder).groups(), finished=finished, done=1, total=2)
-    monkeypatch.setattr("recourse_audit.api.bundle.Bundle.groups", lambda _: report)
+    monkeypatch.setattr("recourse_audit.api.Bundle.groups", lambda _: report)
     ended_with = 0
     try:
         groups_command(tmp_path, as_json=True, fail_on="gap")

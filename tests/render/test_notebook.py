@@ -115,6 +115,6 @@ def test_a_record_without_a_view_is_shown_by_its_repr() -> None:
 
 @pytest.mark.parametrize("record", [made_report(), what_if("a"), stability("a")])
 def test_a_notebook_asks_the_record_itself(record: Record) -> None:
-    import recourse_audit.api.bundle  # noqa: F401  # the front door tells records how they look
+    import recourse_audit.api  # noqa: F401  # the front door tells records how they look
 
     assert record._repr_html_() == html_of(record)

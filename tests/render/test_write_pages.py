@@ -215,7 +215,7 @@ def test_an_interrupt_is_answered_with_how_to_go_on(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"recourse_audit.api.bundle.Bundle.write_{made_by}", interrupt)
+    monkeypatch.setattr(f"recourse_audit.api.Bundle.write_{made_by}", interrupt)
     finished = command(name, bundle)
     assert finished.code == 130
     said = f"interrupted; {bundle} is as it was before; rerun the same command\n"

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from recourse_audit.execute.chunks import NoProgress, Progress
 from recourse_audit.render.text import number, plain
 
 SECONDS_BEFORE = 1.0
@@ -199,10 +198,8 @@ def steps_on_stderr(*, shown: bool) -> Iterator[Steps]:
 
 
 @contextmanager
-def audit_progress_on_stderr(*, shown: bool, on_paper: float = 0.0) -> Iterator[Progress]:
+def audit_progress_on_stderr(*, shown: bool, on_paper: float = 0.0) -> Iterator[AuditProgress]:
     """How far an audit of many has come, if it is to be shown."""
-    if not shown:
-        yield NoProgress()
-        return
-    with audit_progress(message_console(), monotonic, on_paper=on_paper) as running:
+    console = message_console() if shown else Console(quiet=True)
+    with audit_progress(console, monotonic, on_paper=on_paper) as running:
         yield running
