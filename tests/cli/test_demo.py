@@ -21,8 +21,8 @@ def check_demo(folder: Path) -> None:
     assert again.out == first.out
     assert command("verify", folder / "bundle").code == 0
     assert "Model checks: 5 of 5 passed." in first.out
-    assert first.out.count(": denied. On own data alone the model would ") == 2
-    assert first.out.count("need not be its cause") == 2
+    assert first.out.count(": refused. On their own data alone, ") == 2
+    assert first.out.count("did not necessarily cause it.") == 2
     index = folder / "bundle" / "pages" / "index.html"
     assert f"Open {index} in a browser" in first.err
     assert index.is_file()
