@@ -204,7 +204,7 @@ def test_the_examples_of_the_documentation_run(monkeypatch: pytest.MonkeyPatch) 
         ".graph.graphml",
         ".graph.arrays",
         ".graph.readers",
-        ".settings.reading",
+        ".settings",
     ):
         outcome = doctest.testmod(import_module(f"recourse_audit{name}"))
         assert outcome.attempted >= 2

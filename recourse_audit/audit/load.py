@@ -46,7 +46,7 @@ from recourse_audit.records.texts import unguard
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.search.results import Scope
 from recourse_audit.settings import GraphSettings, ModelSettings, Settings, load_settings
-from recourse_audit.settings.search import LARGEST_SEED
+from recourse_audit.settings.analysis import LARGEST_SEED
 from recourse_audit.settings.section import is_file
 
 
