@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from recourse_audit.cli.program import app
-from recourse_audit.render.pages.write_pages import write_pages
 from recourse_audit.render.write_letters import write_letters
+from recourse_audit.render.write_pages import write_pages
 from tests.audits import quick_audit, small_package
 from tests.bundles import request, run_here
 

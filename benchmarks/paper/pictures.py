@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from recourse_audit.render.charts.svg import (
+from recourse_audit.render.drawing import (
     SHAPES,
     SMALL,
     Drawing,

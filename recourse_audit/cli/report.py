@@ -9,7 +9,7 @@ from recourse_audit.cli.printing import Sign, Templates, Workers, repeatable, sa
 from recourse_audit.errors import InputError, PaperError
 
 if TYPE_CHECKING:
-    from recourse_audit.render.pages.write_pages import WrittenPages
+    from recourse_audit.render.write_pages import WrittenPages
 
 KEPT = "kept as they are"
 

@@ -79,7 +79,7 @@ def _why_untested(report: "GroupReport") -> str:
 
 def flags_sentence(report: "GroupReport") -> str:
     """How many gaps are shown, and the one to lead with; "" if none is."""
-    from recourse_audit.render.gaps import Gaps
+    from recourse_audit.render.groups import GroupPage
     from recourse_audit.render.text import number
 
     if not report.flags:
@@ -87,4 +87,4 @@ def flags_sentence(report: "GroupReport") -> str:
     more = len(report.flags) - 1
     others = f" (and {more} more)" if more else ""
     gaps = number(len(report.flags), "gap")
-    return f"{gaps} shown: {Gaps(report).say('headline')}{others}"
+    return f"{gaps} shown: {GroupPage(report).say('headline')}{others}"

@@ -5,23 +5,92 @@ classes over the others, and of a score model the score. Everything that a page 
 answer goes through here, so that no two places can disagree on what was decided.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import floor, log10
 from typing import Literal, Protocol
 
+from recourse_audit.records.bundle import Fingerprint
 from recourse_audit.records.subject import AnswerAlone, SubjectReport
-from recourse_audit.render.charts.strips import EDGE, Axis, Strip, axis_row
-from recourse_audit.render.charts.svg import Drawing, Picture, shortened, ticks, widened
+from recourse_audit.render.drawing import (
+    EDGE,
+    Axis,
+    Drawing,
+    Picture,
+    Strip,
+    axis_row,
+    shortened,
+    ticks,
+    widened,
+)
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.pages.tables import AuditFacts
 from recourse_audit.render.text import NO_BREAK, plain
+from recourse_audit.settings import Settings
 
 Kind = Literal["probability", "lead", "score"]
 WIDE, NARROW = 520.0, 250.0
 ROOM = 0.05  # of the range of scores, on either side of it
 LETTER = 7.6  # width of a letter in the names of the two sides, in pixels
 TICKS = {"probability": (0.0, 0.25, 0.5, 0.75, 1.0), "lead": (-1.0, -0.5, 0.0, 0.5, 1.0)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFacts:
+    """The audit that a page belongs to; digests are SHA-256. `prefer` is `search.prefer`."""
+
+    classes: tuple[str, ...]
+    favourable: tuple[str, ...]
+    protected: tuple[str, ...]
+    model: str
+    graph: Mapping[str, str]
+    settings: str
+    seed: int
+    versions: Mapping[str, str]
+    prefer: Literal["paper", "whole_graph"] = "paper"
+
+
+def facts_of(fingerprint: Fingerprint, settings: Settings) -> AuditFacts:
+    """Take the facts from what a bundle says it is of, and from its settings."""
+    return AuditFacts(
+        classes=tuple(settings.decision.classes),
+        favourable=tuple(settings.decision.favourable),
+        protected=tuple(settings.groups.attributes),
+        model=fingerprint.model,
+        graph=fingerprint.graph,
+        settings=fingerprint.settings,
+        seed=fingerprint.seed,
+        versions=fingerprint.versions,
+        prefer=settings.search.prefer,
+    )
+
+
+def facts_of_report(report: SubjectReport, favourable: Collection[str] = ()) -> AuditFacts:
+    """What a report alone tells of its audit; classes of which it does not tell are left open."""
+    subject, near, own = report.subject, report.ego_network, report.own_data
+    known = dict.fromkeys(favourable, True)
+    if not favourable:
+        options = report.recourse.options if report.recourse else ()
+        known = {option.decision: True for option in options}
+        known |= {node.decision: node.favourable for node in (near.nodes if near else ())}
+        known[subject.decision] = subject.favourable
+        if own is not None and own.alone is not None:
+            known[own.alone.decision] = own.alone.favourable
+        known.pop("", None)  # no decision
+    classes = tuple(subject.probabilities) or tuple(known)
+    if len(classes) == 2 and len(known) == 1:  # then the other class is the other kind
+        [(name, good)] = known.items()
+        known |= {other: not good for other in classes if other != name}
+    told = bool(favourable) or set(classes) <= set(known)
+    return AuditFacts(
+        classes=classes,
+        favourable=tuple(name for name, good in known.items() if good) if told else (),
+        protected=(),
+        model="",
+        graph={},
+        settings="",
+        seed=0,
+        versions={},
+    )
 
 
 class Answer(Protocol):

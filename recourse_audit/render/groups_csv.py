@@ -10,7 +10,6 @@ from recourse_audit.records.group_figures import (
     ActionGap,
     Comparison,
     DecisionCounts,
-    ErrorMeasure,
     ErrorRates,
     Interval,
     Outcomes,
@@ -20,45 +19,17 @@ from recourse_audit.records.group_figures import (
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.recourse import CommonAction, RecourseStatus
 from recourse_audit.records.texts import Cell, csv_lines
-from recourse_audit.render.groups import GroupPage
+from recourse_audit.render.groups import GroupPage, find_gap
 from recourse_audit.render.i18n import Words
 
 COLUMNS = (
-    "table",
-    "group",
-    "kind",
-    "measure",
-    "count",
-    "of",
-    "value",
-    "low",
-    "high",
-    "on_graph_low",
-    "on_graph_high",
-    "reference",
-    "difference",
-    "difference_low",
-    "difference_high",
-    "ratio",
-    "ratio_low",
-    "ratio_high",
-    "gap",
-    "gap_low",
-    "gap_high",
-    "favourable_ratio",
-    "p_ordinary",
-    "p_on_graph",
-    "p_adjusted",
-    "corrected_for",
-    "p_no_gap",
-    "p_no_gap_adjusted",
-    "effective",
-    "smallest_gap",
-    "smallest_gap_in_family",
-    "verdict",
-    "worse",
-    "result",
-    "left_out",
+    *("table", "group", "kind", "measure", "count", "of", "value", "low", "high"),
+    *("on_graph_low", "on_graph_high", "reference"),
+    *("difference", "difference_low", "difference_high", "ratio", "ratio_low", "ratio_high"),
+    *("gap", "gap_low", "gap_high", "favourable_ratio"),
+    *("p_ordinary", "p_on_graph", "p_adjusted", "corrected_for", "p_no_gap", "p_no_gap_adjusted"),
+    *("effective", "smallest_gap", "smallest_gap_in_family", "verdict", "worse"),
+    *("result", "left_out"),
 )
 COUNTS = ("people", "favourable", "refused", "undecided", "audited", "not_audited")
 STATUSES: dict[str, RecourseStatus] = {
@@ -66,13 +37,16 @@ STATUSES: dict[str, RecourseStatus] = {
     "infeasible": "certified_infeasible",
     "not_found": "not_found_within_budget",
 }
+EVERYBODY = "everybody"
 Row = dict[str, Cell]
 
 
 def groups_csv(report: GroupReport, words: Words | None = None) -> str:
     """One row per group and measure; the intervals of gaps allow for ties between people."""
     rows = (
-        [_rounded(row.get(name)) for name in COLUMNS] for row in _Rows(report, words).all_rows()
+        # Six significant digits, so that people can read the table.
+        [f"{cell:.6g}" if isinstance(cell, float) else cell for cell in map(row.get, COLUMNS)]
+        for row in _Rows(report, words).all_rows()
     )
     return "".join(csv_lines(chain([COLUMNS], rows)))
 
@@ -82,18 +56,17 @@ class _Rows:
         self._report = report
         self._page = GroupPage(report, words)
         self._words = self._page.words
-        self._kinds = {("overall", "everybody"): "everybody"}
+        self._kinds = {("overall", EVERYBODY): EVERYBODY}
         for table in report.tables:
             for group in table.by_group:
                 kind = next((kind for kind in group.kinds if kind != "known"), "known")
-                if group.pooled:
-                    kind = f"{kind} {group.pooled}"
-                self._kinds[table.name, group.name] = kind
+                pooled = f" {group.pooled}" if group.pooled else ""
+                self._kinds[table.name, group.name] = f"{kind}{pooled}"
 
     def all_rows(self) -> Iterator[Row]:
         report, overall = self._report, self._report.overall
         if overall.decisions is not None:
-            yield from self._group("overall", "everybody", overall.decisions, overall.outcomes, ())
+            yield from self._group("overall", EVERYBODY, overall.decisions, overall.outcomes, ())
         for table in report.tables:
             for group in table.by_group:
                 gaps = [gap for gap in table.comparisons if gap.group == group.name]
@@ -101,7 +74,18 @@ class _Rows:
                     table.name, group.name, group.decisions, group.outcomes, gaps
                 )
         yield from self._own_data()
-        yield from self._error_rates()
+        for name, groups, errors in self._page.outcome_tables():
+            for group_name, rates in groups.items():
+                named = EVERYBODY if name == "overall" else group_name
+                for measure in ("false_approvals", "false_refusals"):
+                    if (rate := getattr(rates, measure)) is not None:
+                        gap = find_gap(errors, named, measure=measure)
+                        row = self._start(name, named, measure) | _rate(rate)
+                        if gap is not None:
+                            row |= _difference(gap.reference, gap.difference, gap.interval)
+                            row |= {"p_on_graph": gap.p}
+                        yield row
+                yield from self._further_errors(name, named, rates)
         yield from self._changes()
         for part in report.left_out:
             yield {"table": part.table, "measure": part.part, "left_out": part.why}
@@ -137,11 +121,8 @@ class _Rows:
         for name, status in STATUSES.items():
             if (rate := getattr(outcomes, name)) is not None:
                 row = self._start(table, group, name) | {"result": self._words.status(status)}
-                yield (
-                    row
-                    | _rate(rate)
-                    | (compared.get("feasibility", {}) if status == "verified" else {})
-                )
+                gap = compared.get("feasibility", {}) if status == "verified" else {}
+                yield row | _rate(rate) | gap
         for measure in ("cost", "options", "simulatability", "relevance"):
             if (quartiles := getattr(outcomes, measure)) is not None:
                 # The median with the other quartiles as its ends; empty is beyond all found.
@@ -178,11 +159,11 @@ class _Rows:
     def _own_data(self) -> Iterator[Row]:
         """Refusals on own data alone, how far decisions differ from them, and who has no option."""
         found = self._report.own_data
-        tables = [("overall", {"everybody": found.overall})] if found.overall is not None else []
-        tables += [(table.table, dict(table.by_group)) for table in found.tables]
-        for table, groups in tables:
+        overall = {} if found.overall is None else {EVERYBODY: found.overall}
+        tables = [(table.table, table.by_group, table.gaps) for table in found.tables]
+        for table, groups, gaps in [("overall", overall, ()), *tables]:
             for group, rates in groups.items():
-                gap = self._page.own_data_gap(table, group)
+                gap = find_gap(gaps, group)
                 alone = self._start(table, group, "adverse_rate alone")
                 alone |= _rate(rates.refused_alone)
                 paired = self._start(table, group, "adverse_rate minus alone")
@@ -197,23 +178,8 @@ class _Rows:
                     start = self._start(table, group, "favourable alone, no option")
                     yield start | _rate(rates.no_option)
 
-    def _error_rates(self) -> Iterator[Row]:
-        """How decisions turned out: error rates, refused people with a good outcome, scores."""
-        found = self._report.error_rates
-        if found is None or found.overall is None:
-            return
-        yield from self._errors("overall", "everybody", found.overall)
-        for table in found.tables:
-            for group, rates in table.by_group.items():
-                yield from self._errors(table.table, group, rates)
-
-    def _errors(self, table: str, group: str, rates: ErrorRates) -> Iterator[Row]:
-        if rates.false_approvals is not None:
-            start = self._start(table, group, "false_approvals") | _rate(rates.false_approvals)
-            yield start | self._error_gap(table, group, "false_approvals")
-        if rates.false_refusals is not None:
-            start = self._start(table, group, "false_refusals") | _rate(rates.false_refusals)
-            yield start | self._error_gap(table, group, "false_refusals")
+    def _further_errors(self, table: str, group: str, rates: ErrorRates) -> Iterator[Row]:
+        """Refused people with a good outcome, and scores against outcomes."""
         for part in ("without_option", "certified_infeasible", "not_found_within_budget"):
             if (rate := getattr(rates.good_refused, part, None)) is not None:
                 yield self._start(table, group, f"good_refused {part}") | _rate(rate)
@@ -222,17 +188,11 @@ class _Rows:
             yield self._start(table, group, where) | _rate(score.good)
             yield self._start(table, group, f"{where} score") | {"value": score.score}
 
-    def _error_gap(self, table: str, group: str, measure: ErrorMeasure) -> Row:
-        gap = self._page.error_gap(table, group, measure)
-        if gap is None:
-            return {}
-        return _difference(gap.reference, gap.difference, gap.interval) | {"p_on_graph": gap.p}
-
     def _changes(self) -> Iterator[Row]:
         """Whom each change helps, and each set; gaps are in the share that is not helped."""
         for changes, served in self._page.served:
             measure = f"served: {' | '.join(map(_code, changes))}"
-            start = self._start("overall", "everybody", measure)
+            start = self._start("overall", EVERYBODY, measure)
             start["result"] = self._page.any_of(changes)
             if served.everybody is None:
                 yield start | {"left_out": "few_people"}
@@ -240,7 +200,7 @@ class _Rows:
             yield start | _rate(served.everybody)
             for table, groups in served.by_group.items():
                 for group, rate in groups.items():
-                    gap = self._page.served_gap(served, table, group)
+                    gap = find_gap(served.gaps, group, table=table)
                     yield self._start(table, group, measure) | _rate(rate) | self._change_gap(gap)
 
     def _change_gap(self, gap: ActionGap | None) -> Row:
@@ -273,16 +233,10 @@ def _difference(reference: str, value: float, interval: Interval | None) -> Row:
 
 
 def _rate(rate: Rate) -> Row:
-    interval = rate.interval
-    ends = {} if interval is None else {"low": interval.low, "high": interval.high}
+    ends = {} if rate.interval is None else {"low": rate.interval.low, "high": rate.interval.high}
     figures: Row = {"count": rate.count, "of": rate.of, "value": rate.share}
     return figures | ends | _ends("on_graph", rate.on_graph)
 
 
 def _ends(name: str, interval: Interval | None) -> Row:
     return {} if interval is None else {f"{name}_low": interval.low, f"{name}_high": interval.high}
-
-
-def _rounded(value: Cell) -> Cell:
-    """Six significant digits, so that people can read the table."""
-    return f"{value:.6g}" if isinstance(value, float) else value

@@ -18,14 +18,12 @@ from recourse_audit.records.bundle import Manifest, SummaryRow
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.model import Agreement
 from recourse_audit.records.recourse import STEADY, RecourseStatus
-from recourse_audit.render.agreement import agreement_sentences
-from recourse_audit.render.charts.strips import Axis, Strip
-from recourse_audit.render.charts.svg import Picture
+from recourse_audit.render.drawing import Axis, Picture, Strip
+from recourse_audit.render.groups import GroupPage
 from recourse_audit.render.i18n import Words, strength
-from recourse_audit.render.pages.board import Board
 from recourse_audit.render.redaction import Level
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.text import plain, printable
+from recourse_audit.render.text import agreement_sentences, plain, printable
 from recourse_audit.settings import Settings
 
 # What has to be done for a person, most urgent first: the order of the list, and a filter.
@@ -191,7 +189,7 @@ class IndexPage:
         self.is_listed = level != "subject"
         self.board = None
         if source.groups is not None:
-            self.board = Board(source.groups, self.words, templates)
+            self.board = GroupPage(source.groups, self.words, templates)
         self.value_axis = value_axis(source.settings, self.words)
         self.attributes = tuple(
             source.settings.groups.attributes

@@ -41,11 +41,9 @@ from recourse_audit.records.subject import (
 )
 from recourse_audit.render.charts.graphs import LIMIT_DEPTH, LIMIT_NODES, draw_roll_out, draw_tree
 from recourse_audit.render.charts.planes import draw_objective_grid
-from recourse_audit.render.charts.strips import Axis, Part, Strip
-from recourse_audit.render.charts.svg import Picture
-from recourse_audit.render.decision_axis import decision_axis
+from recourse_audit.render.decision_axis import AuditFacts, decision_axis
+from recourse_audit.render.drawing import Axis, Part, Picture, Strip
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.pages.tables import AuditFacts
 from recourse_audit.render.redaction import LEFT_TO_THE_AUDITOR, PROTECTED, Level, redacted
 
 CHECKS = ("deterministic", "node_order", "tie_order", "ties_matter", "packing")

@@ -14,7 +14,7 @@ from recourse_audit.bundle.layout import MARKER, BundleFolder, hold_lock
 from recourse_audit.bundle.verification import verify_bundle as verify
 from recourse_audit.errors import InputError
 from recourse_audit.execute import pipeline
-from recourse_audit.render.pages.write_pages import write_pages
+from recourse_audit.render.write_pages import write_pages
 from tests.bundles import contents, ended, request, run_here, started, words_for
 from tests.command import command, one_line
 

@@ -16,7 +16,7 @@ from recourse_audit.model.batching import Repeater
 from recourse_audit.model.edited_graph import EditedGraph
 from recourse_audit.records.model import Repeats
 from recourse_audit.records.subject import SubjectReport
-from recourse_audit.render.pages.write_pages import PageOptions, write_pages
+from recourse_audit.render.write_pages import PageOptions, write_pages
 from tests.audits import quick_audit
 from tests.bundles import contents, processes, request, run_here
 from tests.command import command

@@ -23,7 +23,7 @@ PRELOADED = (
     "recourse_audit.groups.report",
     "recourse_audit.execute.pipeline",
     "recourse_audit.render.write_letters",
-    "recourse_audit.render.pages.write_pages",
+    "recourse_audit.render.write_pages",
     "tests.bundles",
     "tests.faults.points",
 )
@@ -65,7 +65,7 @@ def run_command(words: Words, audit: Path, out: Path) -> None:
 
         run_here(request(audit, out, sample=SUBJECTS))
     elif name == "report":
-        from recourse_audit.render.pages import write_pages as pages
+        from recourse_audit.render import write_pages as pages
 
         with patch.object(pages, "open_printer", _no_printer):
             pages.write_pages(out, pages.PageOptions(level=cast(Level, option)))

@@ -49,7 +49,7 @@ def made_quick() -> Iterator[None]:
     """Commands do not do what takes long and is the same in all cases."""
     with ExitStack() as stack:
         for name, instead in {
-            "recourse_audit.render.pages.write_pages.open_printer": _no_paper,
+            "recourse_audit.render.write_pages.open_printer": _no_paper,
             "recourse_audit.render.write_letters.open_printer": _no_paper,
             "recourse_audit.execute.chunks.executor_for": lambda **_: InProcess(),
             "jinja2.Environment.compile": _compile_once,

@@ -20,9 +20,9 @@ from recourse_audit.execute.process_pool import Say
 from recourse_audit.execute.worker import AuditJob
 from recourse_audit.records.bundle import OutputFile
 from recourse_audit.records.codec import MANIFEST_DOCUMENT
-from recourse_audit.render.pages.write_pages import write_pages
 from recourse_audit.render.templates import eject
 from recourse_audit.render.write_letters import write_letters
+from recourse_audit.render.write_pages import write_pages
 from tests.audits import IDS as OLD_IDS
 from tests.audits import SETTINGS, quick_audit, small_audit
 from tests.bundles import request, run_here

@@ -7,8 +7,8 @@ from html import unescape
 from typing import Any
 
 from recourse_audit.records.groups import GroupReport
+from recourse_audit.render.groups import GroupPage
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.pages.board import Board
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import LanguageWords
 
@@ -84,4 +84,4 @@ class BoardText:
 def board_of(report: GroupReport, language: str = "en", people: str = "") -> BoardText:
     """The block of a report."""
     macros: Any = Templates().macros("pages/pieces/board.html")
-    return BoardText(markup=str(macros.board(Board(report, words_in(language)), people)))
+    return BoardText(markup=str(macros.board(GroupPage(report, words_in(language)), people)))

@@ -17,8 +17,8 @@ from jinja2 import BytecodeCache
 from jinja2.bccache import Bucket
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from recourse_audit.render.pages.write_pages import write_pages
 from recourse_audit.render.write_letters import write_letters
+from recourse_audit.render.write_pages import write_pages
 from tests.bundles import request, run_here
 from tests.render.browser import chromium, launched
 

@@ -9,8 +9,8 @@ from xml.etree.ElementTree import Element
 import tinyhtml5
 
 from recourse_audit.records.subject import SubjectReport
+from recourse_audit.render.decision_axis import AuditFacts
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.pages.tables import AuditFacts
 from recourse_audit.render.redaction import Level
 from recourse_audit.render.subject import PageLinks, SubjectPage
 from recourse_audit.render.templates import Templates

@@ -46,7 +46,7 @@ from recourse_audit.records.subject import (
     OwnData,
     SubjectReport,
 )
-from recourse_audit.render.pages.tables import AuditFacts
+from recourse_audit.render.decision_axis import AuditFacts
 
 DIGEST = "0123456789abcdef" * 4
 CLASSES = ("denied", "approved")

@@ -11,15 +11,17 @@ import pytest
 from recourse_audit.audit.rollout import roll_out
 from recourse_audit.records.group_figures import Interval
 from recourse_audit.records.search import ObjectiveGrid
-from recourse_audit.render.charts.board import gap_strip, gaps_axis, share_bar
-from recourse_audit.render.charts.cost_curves import EffortCurve, effort_axis, effort_strip
 from recourse_audit.render.charts.graphs import draw_roll_out, draw_tree, place_tree
 from recourse_audit.render.charts.planes import draw_objective_grid
-from recourse_audit.render.charts.svg import (
+from recourse_audit.render.drawing import (
     COLOURS,
     Drawing,
     Picture,
+    effort_strip,
     figure,
+    gap_strip,
+    gaps_axis,
+    share_bar,
     short,
     shortened,
     ticks,
@@ -69,11 +71,11 @@ def some_rollout(name: str = "P{}") -> Picture:
 
 
 SAID = "women: 30.0%, with an interval from 20.0% to 45.0%"
-CURVE = EffortCurve(steps=((0.5, 0.1), (1, 0.3), (3, 0.52)), none=0.4, open=0.08)
+STEPS = ((0.5, 0.1), (1, 0.3), (3, 0.52))
 
 
 def some_curves(name: str = SAID) -> Picture:
-    return effort_strip(effort_axis([CURVE]), CURVE, ("0%", "100%"), name)
+    return effort_strip(STEPS, [("no", 0.4), ("open", 0.08)], 3.0, ("0%", "100%"), name)
 
 
 def some_gaps(name: str = SAID) -> Picture:
@@ -257,15 +259,16 @@ def test_effort_curves_end_in_a_bar_of_those_without_an_option() -> None:
         {"fill-yes": 0.52, "fill-no-tint": 0.4, "fill-paper": 0.08}, abs=0.02
     )
     assert "stroke-dasharray" in svg
-    alone = EffortCurve(steps=(), none=1.0, open=0.0)
-    assert (
-        'class="fill-yes' not in effort_strip(effort_axis([alone]), alone, ("0%", "100%"), "").svg
-    )
+    alone = effort_strip((), [("no", 1.0)], 1.0, ("0%", "100%"), "")
+    assert 'class="fill-yes' not in alone.svg
 
 
-def test_parts_of_a_bar_are_solid_tinted_and_dashed_with_figures_where_they_fit() -> None:
+def test_parts_of_a_bar_are_solid_tinted_and_dashed_as_wide_as_their_shares() -> None:
     svg = some_parts().svg
-    assert [words in svg for words in ("50.0%", "47.0%", "3.0%")] == [True, True, False]
+    bars = re.findall(r'<rect [^>]* width="([\d.]+)"[^>]*class="(fill-[a-z-]+)', svg)
+    assert [name for _, name in bars] == ["fill-yes", "fill-no-tint", "fill-paper"]
+    shares = [float(width) / 238.5 for width, _ in bars]
+    assert shares == pytest.approx([0.5, 0.47, 0.03], abs=0.001)
     assert svg.count("stroke-dasharray") == 1
 
 

@@ -67,10 +67,10 @@ def test_the_first_screen_has_the_finding_the_cards_and_the_gaps(
 ) -> None:
     with visit(chromium, folder / "en.html", width=1200) as seen:
         page = seen.page
-        expect(page.get_by_role("heading", level=1)).to_contain_text("Refused people from south")
-        assert page.locator(".card").count() == 3
-        south = page.locator(".panel").nth(1).get_by_role("row").filter(has_text="south")
-        expect(south.get_by_role("rowheader")).to_have_text("south against north")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("people with origin")
+        assert page.locator(".card").count() == 4
+        south = page.locator(".gaps").get_by_role("row").filter(has_text="south")
+        expect(south.get_by_role("rowheader")).to_have_text("South against north")
         expect(south).to_contain_text("▲ gap shown")
         below = page.locator(".board").evaluate("one => one.getBoundingClientRect().bottom")
         assert below < 1300
@@ -104,6 +104,6 @@ def test_the_papers_are_tagged_and_the_first_begins_with_the_board() -> None:
             for item in items
             if isinstance(item.destination, pikepdf.Array)
         }
-    cards = [place for title, place in places.items() if title.startswith("Have an option")]
-    assert cards == [0]
+    cards = [place for title, place in places.items() if "have an option" in title]
+    assert set(cards) == {0}
     assert places["By origin"] == 1

@@ -34,7 +34,7 @@ from recourse_audit.records.recourse import (
 )
 from recourse_audit.records.search import Carriers, CarryingSet
 from recourse_audit.records.subject import AnswerAlone, DecisionLine, SubjectReport
-from recourse_audit.render.gaps import Gaps
+from recourse_audit.render.groups import GroupPage
 from recourse_audit.render.i18n import Words, status_name
 from recourse_audit.render.terminal.groups import show_groups
 from recourse_audit.render.terminal.lines import cut, cut_left
@@ -368,7 +368,7 @@ def test_every_group_report_fits_a_terminal(name: str) -> None:
 def test_the_groups_lead_with_the_headline_and_give_gaps_with_intervals() -> None:
     report = gap_report()
     text = " ".join(printed(show_groups, report).split())
-    assert text.startswith(Gaps(report).say("summary"))
+    assert text.startswith(GroupPage(report).say("summary"))
     first = next(one for one in report.findings if one.family == "single")
     assert first.interval is not None
     between = f"{Words().points(first.interval.low)} to {Words().points(first.interval.high)}"

@@ -18,9 +18,9 @@ from recourse_audit.bundle.verification import verify_bundle
 from recourse_audit.errors import InputError
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
-from recourse_audit.render.pages.write_pages import PageMaker, PageMakers, PageOptions, write_pages
 from recourse_audit.render.templates import template_folder
 from recourse_audit.render.write_letters import write_letters
+from recourse_audit.render.write_pages import PageMaker, PageMakers, PageOptions, write_pages
 from tests.audits import quick_audit
 from tests.bundles import contents
 from tests.command import command, one_line

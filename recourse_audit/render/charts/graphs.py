@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import networkx as nx
 
 from recourse_audit.audit.rollout import RollOut, Variable
-from recourse_audit.render.charts.svg import SMALL, Drawing, Picture, points, shortened, width_of
+from recourse_audit.render.drawing import SMALL, Drawing, Picture, points, shortened, width_of
 from recourse_audit.render.i18n import Words
 
 Tie = tuple[int, int]

@@ -12,7 +12,7 @@ from typing import Any
 
 from recourse_audit.records.search import ObjectiveGrid
 from recourse_audit.records.subject import StabilityPoint, StabilityReport
-from recourse_audit.render.charts.svg import (
+from recourse_audit.render.drawing import (
     SMALL,
     Drawing,
     Picture,

@@ -19,7 +19,6 @@ from recourse_audit.records.model import (
     RuleReport,
 )
 from recourse_audit.records.subject import StabilityPoint, StabilityReport
-from recourse_audit.render.agreement import agreement_sentences
 from recourse_audit.render.i18n import Words
 from recourse_audit.render.terminal.lines import (
     MORE,
@@ -29,7 +28,7 @@ from recourse_audit.render.terminal.lines import (
     width_of,
     wrapped,
 )
-from recourse_audit.render.text import columns, plain
+from recourse_audit.render.text import agreement_sentences, columns, plain
 
 NAME, ROLE = 24, 16
 MOST_COLUMNS = 12

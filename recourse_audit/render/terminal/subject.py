@@ -26,8 +26,8 @@ from recourse_audit.records.recourse import (
 )
 from recourse_audit.records.search import CarryingSet, Counterfactual, WholeGraph
 from recourse_audit.records.subject import SubjectReport
+from recourse_audit.render.decision_axis import facts_of_report
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.pages.tables import facts_of_report
 from recourse_audit.render.subject import SubjectPage
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.terminal.lines import MORE, cell, cut, width_of, wrapped

@@ -18,6 +18,7 @@ from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
+from recourse_audit.render.decision_axis import AuditFacts, facts_of
 from recourse_audit.render.i18n import Words, words_of
 from recourse_audit.render.index import (
     Change,
@@ -28,7 +29,6 @@ from recourse_audit.render.index import (
     change_of,
     list_order,
 )
-from recourse_audit.render.pages.tables import AuditFacts, facts_of
 from recourse_audit.render.pdf import Printer, open_printer
 from recourse_audit.render.redaction import Level
 from recourse_audit.render.signing import SIGNED
