@@ -30,7 +30,6 @@ from recourse_audit.render import letter_inputs
 from recourse_audit.render.batch import RenderOptions
 from recourse_audit.render.letter_facts import SignOff
 from recourse_audit.render.notebook import html_of
-from recourse_audit.render.write_pages import PageOptions, WrittenPages, write_pages
 from recourse_audit.render.redaction import Level
 from recourse_audit.render.signing import Ids, Signing
 from recourse_audit.render.terminal.progress import (
@@ -40,6 +39,7 @@ from recourse_audit.render.terminal.progress import (
 )
 from recourse_audit.render.text import plain
 from recourse_audit.render.write_letters import LetterOptions, WrittenLetters, write_letters
+from recourse_audit.render.write_pages import PageOptions, WrittenPages, write_pages
 from recourse_audit.settings import Settings, parse_settings
 
 if TYPE_CHECKING:
