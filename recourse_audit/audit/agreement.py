@@ -20,7 +20,7 @@ from recourse_audit.records.model import (
     Disagreement,
     GroupAgreement,
 )
-from recourse_audit.search.results import round_figure
+from recourse_audit.search.pareto import round_figure
 from recourse_audit.settings import Settings
 
 NOT_RECORDED = -1

@@ -44,7 +44,7 @@ from recourse_audit.records.model import (
 )
 from recourse_audit.records.texts import unguard
 from recourse_audit.recourse.policy import Policy, open_policy
-from recourse_audit.search.results import Scope
+from recourse_audit.search.evaluation import Scope
 from recourse_audit.settings import GraphSettings, ModelSettings, Settings, load_settings
 from recourse_audit.settings.analysis import LARGEST_SEED
 from recourse_audit.settings.section import is_file

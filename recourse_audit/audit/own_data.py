@@ -34,7 +34,8 @@ from recourse_audit.recourse.attributes import (
     is_missing,
 )
 from recourse_audit.search.influential_ties import AnswerEffects
-from recourse_audit.search.results import Naming, round_figure
+from recourse_audit.search.moexp import Naming
+from recourse_audit.search.pareto import round_figure
 
 # A query about the whole graph for every person takes seconds per subject in a larger one.
 MOST_ARCS = 50_000

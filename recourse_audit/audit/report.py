@@ -32,8 +32,8 @@ from recourse_audit.records.subject import (
 from recourse_audit.recourse.search import FoundOptions, RecourseSearch, failure
 from recourse_audit.recourse.what_if import Change, read_changes
 from recourse_audit.search.influential_ties import on_whole_graph
-from recourse_audit.search.moexp import Block, Search
-from recourse_audit.search.results import Naming, Outcome, round_figure
+from recourse_audit.search.moexp import Block, Naming, Outcome, Search
+from recourse_audit.search.pareto import round_figure
 
 # How many people near a subject can be drawn.
 MOST_SHOWN = 60

@@ -26,7 +26,7 @@ from recourse_audit.recourse.conditions import SubjectConditions
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.trials import AT_ONCE, Success
 from recourse_audit.recourse.verification import Verifier
-from recourse_audit.search.results import round_figure
+from recourse_audit.search.pareto import round_figure
 
 SOURCE = "common action"
 MOST_TIES = 2

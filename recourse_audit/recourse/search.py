@@ -38,7 +38,8 @@ from recourse_audit.recourse.side_effects import ReachQuery, side_effects
 from recourse_audit.recourse.trials import Combination, Success, Trials
 from recourse_audit.recourse.verification import Verifier
 from recourse_audit.recourse.what_if import Change, try_changes
-from recourse_audit.search.results import Naming, round_figure
+from recourse_audit.search.moexp import Naming
+from recourse_audit.search.pareto import round_figure
 from recourse_audit.settings.policy import BUDGET, BUDGET_ONE_BY_ONE
 
 CONFIRMED_ARCS = 200_000

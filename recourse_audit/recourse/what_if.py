@@ -55,7 +55,8 @@ from recourse_audit.recourse.policy import (
 )
 from recourse_audit.recourse.proxies import SAME, named_like
 from recourse_audit.recourse.verification import Verifier
-from recourse_audit.search.results import Naming, round_figure
+from recourse_audit.search.moexp import Naming
+from recourse_audit.search.pareto import round_figure
 from recourse_audit.settings import AttributeRule
 
 WHOSE = {OUTGOING: "own", INCOMING: "incoming", OTHERS: "others"}

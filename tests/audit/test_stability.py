@@ -32,7 +32,7 @@ from recourse_audit.records.recourse import (
 )
 from recourse_audit.records.subject import StabilityReport, StabilityRow
 from recourse_audit.render.charts.planes import draw_stability
-from recourse_audit.search.results import Scope
+from recourse_audit.search.evaluation import Scope
 from tests.audits import IDS, SAMPLES, lending_audit, small_audit
 from tests.command import command, one_line
 from tests.onnx_models import Parts, Sheet, ends, node_count, sum_network

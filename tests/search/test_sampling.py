@@ -14,10 +14,9 @@ from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.records.search import Sample, SearchResult
-from recourse_audit.search.evaluation import Evaluator
-from recourse_audit.search.pareto import PairTable, Whole
-from recourse_audit.search.ranking import Layer, Ranking, winners
-from recourse_audit.search.results import Scope
+from recourse_audit.search.evaluation import Evaluator, Scope, Whole
+from recourse_audit.search.pareto import PairTable
+from recourse_audit.search.ranking import RankedPairs, Ranking, winners
 from recourse_audit.search.sampling import Closure, SubtreeSampler, automorphisms, shapes
 from recourse_audit.search.subtrees import LocalGraph, Trees, count_subtrees, local_graph, subtrees
 from tests.onnx_models import sum_network
@@ -179,9 +178,9 @@ class FirstChoice:
         self.explanations: list[int] = []
         monkeypatch.setattr("recourse_audit.search.sampling.winners", self._noted)
 
-    def _noted(self, table: PairTable, front: Layer) -> Ints:
+    def _noted(self, table: PairTable, front: RankedPairs) -> Ints:
         chosen = winners(table, front)
-        figures = Ranking(table).figures(chosen)
+        figures = Ranking(table).rank(chosen)
         self.points.append((float(figures.simulatability[0]), float(figures.relevance[0])))
         self.explanations.append(len(table.simulatability) - 1)
         return chosen
@@ -193,7 +192,7 @@ def point(result: SearchResult) -> tuple[float, float]:
 
 
 def points_of(table: Table) -> list[tuple[float, float]]:
-    figures = table.ranking.figures(table.places)
+    figures = table.ranking.rank(table.places)
     return list(zip(figures.simulatability.tolist(), figures.relevance.tolist(), strict=True))
 
 
@@ -253,7 +252,7 @@ def test_the_bound_holds_in_repeated_samples(model: Path, monkeypatch: pytest.Mo
     batcher = batcher_for(model, graph)
     recorder = Recorder(graph, monkeypatch)
     _, everything = recorder.run(new_search(graph, batcher, Scope(budget=10**6)), [3])[3]
-    figures = everything.ranking.figures(everything.places)
+    figures = everything.ranking.rank(everything.places)
     explanation = everything.table.explanation(everything.places)
     held = []
     for seed in range(25):
@@ -363,7 +362,7 @@ def test_a_closure_numbers_each_tree_by_the_one_it_grew_from(model: Path) -> Non
         for trees, _ in sampler.draw(np.random.default_rng(seed), 30):
             if len(trees):
                 closure.add(trees)
-                assert not closure.is_new(trees).any()
+                assert not len(closure.new_among(trees))
     levels, _ = closure.levels()
     assert len(closure) == sum(len(level) for level in levels)
     for below, level in pairwise(levels):
