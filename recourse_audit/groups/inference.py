@@ -296,7 +296,7 @@ def detectable(error: float, level: float) -> float:
     return float(ndtri(1 - level / 2) + ndtri(POWER)) * error
 
 
-def below(difference: float, limit: float, error: float) -> float:
+def p_below(difference: float, limit: float, error: float) -> float:
     """The p value of the test that a gap against the group is as large as a limit."""
     return float(ndtr((difference - limit) / error)) if error else float(difference >= limit)
 

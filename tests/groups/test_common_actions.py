@@ -6,7 +6,7 @@ import io
 import pytest
 from rich.console import Console
 
-from recourse_audit.groups.common_actions import Draft, give_gap_verdicts
+from recourse_audit.groups.changes import Draft, give_gap_verdicts
 from recourse_audit.groups.inference import GapTest
 from recourse_audit.records.group_figures import CommonActions, Precision, WhyUntested
 from recourse_audit.records.groups import GroupReport

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from recourse_audit.groups.cut_off import options_by_subject
+from recourse_audit.groups.changes import options_by_subject
 from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.recourse import Certificate, LeftOut, Move, SetAction
 from recourse_audit.render.i18n import Words
