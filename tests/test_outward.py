@@ -92,10 +92,10 @@ ALL = """
 import json, pathlib, sys
 import recourse_audit.cli.program  # so that the commands are there
 from recourse_audit.cli import main
-from recourse_audit.cli import demo_files
 
-sys.modules["recourse_audit.cli.demo"].DEMO_AUDIT = 2
-demo_files.PACKAGE = pathlib.Path("package")
+demo = sys.modules["recourse_audit.cli.demo"]
+demo.DEMO_AUDIT = 2
+demo.PACKAGE = pathlib.Path("package")
 for name, words in json.loads(sys.argv[1]).items():
     sys.argv = ["recourse-audit", name, *words]
     try:
