@@ -29,10 +29,10 @@ from recourse_audit.records.subject import StabilityReport, SubjectReport
 from recourse_audit.render import letter_inputs
 from recourse_audit.render.batch import RenderOptions
 from recourse_audit.render.letter_facts import SignOff
-from recourse_audit.render.notebook import html_of
+from recourse_audit.render.terminal import html_of
 from recourse_audit.render.redaction import Level
 from recourse_audit.render.signing import Ids, Signing
-from recourse_audit.render.terminal.progress import (
+from recourse_audit.render.progress import (
     SECONDS_ON_PAPER,
     audit_progress_on_stderr,
     steps_on_stderr,

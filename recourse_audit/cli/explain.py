@@ -35,7 +35,7 @@ def explain(
 ) -> None:
     """Explain decisions on people, and what could change them."""
     from recourse_audit.api import Audit
-    from recourse_audit.render.terminal.subject import show_subject
+    from recourse_audit.render.terminal import show_subject
     from recourse_audit.render.text import plain
 
     audit = Audit.from_toml(settings, timeout=timeout, progress=True)

@@ -39,7 +39,7 @@ def groups(
     """Compare the groups of an audit: gaps, with uncertainty."""
     from recourse_audit.api import Bundle
     from recourse_audit.render.groups_csv import groups_csv
-    from recourse_audit.render.terminal.groups import show_groups, unfinished
+    from recourse_audit.render.terminal import show_groups, unfinished
 
     if fail_on not in (None, GAP):
         raise InputError(f"--fail-on {fail_on}: must be {GAP}")

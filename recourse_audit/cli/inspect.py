@@ -20,7 +20,7 @@ def inspect(
 ) -> None:
     """Show a model's inputs, their roles, and what probes found."""
     from recourse_audit.audit.inspect import inspect_model
-    from recourse_audit.render.terminal.model import show_model
+    from recourse_audit.render.terminal import show_model
 
     with doing("Probing the model"):
         inspection = inspect_model(model, graph, timeout=timeout)

@@ -58,7 +58,7 @@ WIDTH = 120
 
 def say(text: str) -> None:
     """Print a message for the person at the terminal."""
-    from recourse_audit.render.terminal.progress import message_console
+    from recourse_audit.render.progress import message_console
 
     message_console().print(text)
 
@@ -72,7 +72,7 @@ def warn(warnings: tuple[str, ...]) -> None:
 @contextmanager
 def doing(what: str) -> Iterator[None]:
     """Show on stderr what takes more than a second."""
-    from recourse_audit.render.terminal.progress import steps_on_stderr
+    from recourse_audit.render.progress import steps_on_stderr
 
     with steps_on_stderr(shown=True) as steps:
         steps.begin(what)

@@ -26,7 +26,7 @@ def stability(
     """
     from recourse_audit.api import Audit
     from recourse_audit.render.charts.planes import draw_stability
-    from recourse_audit.render.terminal.model import show_stability
+    from recourse_audit.render.terminal import show_stability
 
     report = Audit.from_toml(settings, progress=True).stability(
         ids or (),

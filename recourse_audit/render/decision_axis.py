@@ -8,7 +8,7 @@ answer goes through here, so that no two places can disagree on what was decided
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import floor, log10
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from recourse_audit.records.bundle import Fingerprint
 from recourse_audit.records.subject import AnswerAlone, SubjectReport
@@ -118,6 +118,7 @@ class DecisionAxis:
     other: str
     decided: float | None = None
     range: tuple[float, float] = (0.0, 1.0)
+    is_drawn: ClassVar[bool] = True  # with marks that have to be explained
 
     def value(self, answer: Answer) -> float | None:
         """The value of an answer; None where the report does not tell it."""

@@ -15,17 +15,30 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
-from jinja2 import FunctionLoader, StrictUndefined, TemplateNotFound, TemplateSyntaxError
+from jinja2 import (
+    FunctionLoader,
+    StrictUndefined,
+    TemplateNotFound,
+    TemplateSyntaxError,
+    pass_context,
+)
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
 from recourse_audit.errors import AuditError, TemplateError
+from recourse_audit.render.text import plain
 from recourse_audit.settings.section import exists, is_folder
 
 PACKAGE = Path(__file__).parents[1]
 PAGES = ("pages/", "letters/")
 # These would turn escaping off, or make two runs differ.
 REFUSED_FILTERS = ("safe", "random")
+# How a page writes figures: filters that are the methods of its words, so in one place.
+FORMATS = (
+    *("number", "exact", "fixed", "signed", "amount", "probability", "percent", "whole_percent"),
+    *("points", "day", "listed"),
+)
 _META = re.compile(r"<meta[\s/>]", flags=re.IGNORECASE)
 
 
@@ -79,7 +92,8 @@ class Templates:
         )
         for name in REFUSED_FILTERS:
             del self._environment.filters[name]
-        self._environment.filters["capital"] = _with_capital
+        self._environment.filters |= {"capital": _with_capital, "plain": plain}
+        self._environment.filters |= {name: _format_filter(name) for name in FORMATS}
         self._heads: set[str] = set()
         self._environment.globals |= {"head": self._head, "script": self._script}
 
@@ -123,7 +137,7 @@ class Templates:
             return None
         return f"{place or name}: {error}"
 
-    def macros(self, name: str, **values: object) -> object:
+    def macros(self, name: str, /, **values: object) -> object:
         """The macros of one of our own templates, as functions that return markup."""
         return self._environment.get_template(name).make_module(values)
 
@@ -266,6 +280,15 @@ class _Before(HTMLParser):
 
     def close(self) -> None:
         self.other |= self._titled
+
+
+def _format_filter(name: str) -> Callable[..., str]:
+    @pass_context
+    def write(context: Context, value: object, *given: object) -> str:
+        words = context["words"] if "words" in context else context["view"].words
+        return str(getattr(words, name)(value, *given))
+
+    return write
 
 
 def _with_capital(text: str) -> str:

@@ -11,7 +11,7 @@ from recourse_audit.groups.inference import GapTest
 from recourse_audit.records.group_figures import CommonActions, Precision, WhyUntested
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.groups_csv import groups_csv
-from recourse_audit.render.terminal.groups import show_groups
+from recourse_audit.render.terminal import show_groups
 from tests.groups.stores import ERROR, FOUND, INFEASIBLE, Person, report_on, settings
 from tests.render.group_pages import ReadGroups
 

@@ -14,7 +14,7 @@ from recourse_audit.groups.tables import choose_steps
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.group_figures import ErrorRateReport, ErrorRates, ErrorRateTable
 from recourse_audit.render.groups_csv import groups_csv
-from recourse_audit.render.terminal.groups import show_groups
+from recourse_audit.render.terminal import show_groups
 from tests.groups.populations import add_outcomes, drawn_population
 from tests.groups.stores import (
     ERROR,

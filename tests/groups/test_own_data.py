@@ -10,7 +10,7 @@ from rich.console import Console
 from recourse_audit.records.groups import LeftOut
 from recourse_audit.render.groups_csv import groups_csv
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.terminal.groups import show_groups
+from recourse_audit.render.terminal import show_groups
 from tests.groups.stores import FOUND, INFEASIBLE, NOT_FOUND, Person, report_on, settings
 from tests.render.group_pages import ReadGroups
 

@@ -11,7 +11,7 @@ from recourse_audit.graph.graph import Graph
 from recourse_audit.records.recourse import SetAction, TieAction
 from recourse_audit.recourse.what_if import TieChange, ValueChange, read_changes, try_changes
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.terminal.subject import forbidden_words, objections
+from recourse_audit.render.terminal import forbidden_words, objections
 from recourse_audit.search.moexp import Naming
 from tests.onnx_models import sum_network
 from tests.recourse.reference import asked, changed

@@ -22,7 +22,7 @@ from recourse_audit.recourse.what_if import (
     typed_actions,
 )
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.terminal.subject import forbidden_words
+from recourse_audit.render.terminal import forbidden_words
 from recourse_audit.settings import Settings, parse_settings
 from tests.decisions import decisions_over
 

@@ -10,7 +10,7 @@ from recourse_audit.records.search import WholeGraph
 from recourse_audit.records.subject import DecisionLine
 from recourse_audit.render.i18n import Words
 from recourse_audit.render.redaction import redacted
-from recourse_audit.render.terminal.model import rule_sentence
+from recourse_audit.render.terminal import rule_sentence
 from tests.render.subject_pages import read
 from tests.render.subject_reports import made_report
 

@@ -15,7 +15,7 @@ from recourse_audit.records.recourse import Certificate, LeftOut, Move, SetActio
 from recourse_audit.render.i18n import Words
 from recourse_audit.render.letters import LetterWriter, find_unworded
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.terminal.subject import change_words
+from recourse_audit.render.terminal import change_words
 from recourse_audit.settings import parse_settings
 from tests.command import command
 from tests.recourse.random_worlds import toml

@@ -15,7 +15,7 @@ from recourse_audit.records.model import (
 from recourse_audit.records.recourse import TieAction, WhatIf, forbid
 from recourse_audit.records.search import Ranks
 from recourse_audit.records.subject import STABILITY_FORMAT, StabilityReport
-from recourse_audit.render.notebook import html_of
+from recourse_audit.render.terminal import html_of
 from tests.render.group_reports import quiet_report
 from tests.render.subject_reports import PROBES, made_report
 

@@ -12,7 +12,7 @@ from recourse_audit.render.i18n import LANGUAGES, Words
 from recourse_audit.render.redaction import Level
 from recourse_audit.render.subject import SubjectPage
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.terminal.subject import show_subject
+from recourse_audit.render.terminal import show_subject
 from tests.render.subject_pages import NAMED, read
 from tests.render.subject_reports import facts, made_report, own_data
 

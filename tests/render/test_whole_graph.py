@@ -11,7 +11,7 @@ from rich.console import Console
 from recourse_audit.records.search import Carriers, CarryingSet, SetsTried, WholeGraph
 from recourse_audit.records.subject import DecisionLine, SubjectReport
 from recourse_audit.render.redaction import LEVELS, Level, redacted
-from recourse_audit.render.terminal.subject import show_subject
+from recourse_audit.render.terminal import show_subject
 from tests.audits import lending_audit
 from tests.command import command
 from tests.render.subject_pages import NAMED, read
@@ -199,7 +199,7 @@ def test_the_ties_that_carry_the_decision_are_shown_with_their_figures() -> None
     )
     assert coverage in page.annex("Sets of ties")
     shown = terminal(carried(), full=True)
-    for words in ("Sets of ties on the whole graph", "0.550, then approved", coverage):
+    for words in ("Sets of ties on the whole graph", "0.550 then approved", coverage):
         assert words in shown
 
 
