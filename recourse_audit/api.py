@@ -29,14 +29,14 @@ from recourse_audit.records.subject import StabilityReport, SubjectReport
 from recourse_audit.render import letter_inputs
 from recourse_audit.render.batch import RenderOptions
 from recourse_audit.render.letter_facts import SignOff
-from recourse_audit.render.terminal import html_of
-from recourse_audit.render.redaction import Level
-from recourse_audit.render.signing import Ids, Signing
 from recourse_audit.render.progress import (
     SECONDS_ON_PAPER,
     audit_progress_on_stderr,
     steps_on_stderr,
 )
+from recourse_audit.render.redaction import Level
+from recourse_audit.render.signing import Ids, Signing
+from recourse_audit.render.terminal import html_of
 from recourse_audit.render.text import plain
 from recourse_audit.render.write_letters import LetterOptions, WrittenLetters, write_letters
 from recourse_audit.render.write_pages import PageOptions, WrittenPages, write_pages
