@@ -30,8 +30,7 @@ def demo(
 ) -> None:
     """Try everything on a made-up lending network."""
     from recourse_audit.api import Audit
-    from recourse_audit.render.terminal import show_model
-    from recourse_audit.render.terminal import show_subject
+    from recourse_audit.render.terminal import show_model, show_subject
 
     _copy_sample(out)
     settings, folder = out / "audit.toml", out / "bundle"
