@@ -13,7 +13,6 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, SupportsIndex
 
-from recourse_audit.bundle.derived_folder import leftovers
 from recourse_audit.bundle.manifest import count_results, read_id_key, read_manifest
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.bundle.signature import read_public_key, read_signer

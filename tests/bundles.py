@@ -8,7 +8,14 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from recourse_audit.audit.load import Selection, load_audit
-from recourse_audit.execute.chunks import Answers, Executor, FinishedChunk, InProcess, Part
+from recourse_audit.execute.chunks import (
+    Answers,
+    Executor,
+    FinishedChunk,
+    InProcess,
+    Part,
+    Progress,
+)
 from recourse_audit.execute.pipeline import Request, RunSummary, run_audit
 from recourse_audit.execute.process_pool import ProcessPool
 from tests.audits import quick_audit
@@ -25,7 +32,7 @@ LISTENING = (
 )
 
 
-class Remembered:
+class Remembered(Progress):
     """Progress that remembers what it was told."""
 
     def __init__(self) -> None:

@@ -28,7 +28,6 @@ from recourse_audit.model.queries import pool_of
 from recourse_audit.model.roles import InputPort, OutputPort, Signature
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import (
-    FORMAT,
     Agreement,
     ListedOutput,
     ModelInput,
@@ -107,7 +106,6 @@ class Inspection:
     def report(self) -> ModelReport:
         """What `inspect --json` prints."""
         return ModelReport(
-            format=FORMAT,
             sha256=self.sha256,
             inputs=tuple(_as_record(ModelInput, port) for port in self.signature.inputs),
             output=self._output,

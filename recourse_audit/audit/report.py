@@ -18,7 +18,6 @@ from recourse_audit.model.queries import whole
 from recourse_audit.records.recourse import Certificate, Recourse, WhatIf
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.records.subject import (
-    FORMAT,
     Caveat,
     Decision,
     DecisionLine,
@@ -218,7 +217,6 @@ class Reporter:
         """
         decision = self._decision(subject)
         report = SubjectReport(
-            format=FORMAT,
             subject=decision,
             decision=self._line(subject),
             baselines={},

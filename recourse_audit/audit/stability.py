@@ -29,7 +29,6 @@ from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.recourse import Action, Recourse, SetAction, TogetherAction
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.records.subject import (
-    STABILITY_FORMAT,
     StabilityPoint,
     StabilityReport,
     StabilityRow,
@@ -237,7 +236,6 @@ def _explain_again(
         done()
     unanswered = [str(audit.graph.ids[subject]) for subject in subjects if before[subject] is None]
     return StabilityReport(
-        format=STABILITY_FORMAT,
         kind=kind,
         subjects=len(subjects),
         unanswered=tuple(unanswered),

@@ -6,8 +6,9 @@ one subject who makes it fail.
 """
 
 import heapq
-from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Generator, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -50,34 +51,24 @@ class Part:
         return self.deaths == 0 and (self.whole or len(self.subjects) == 1)
 
     def retry(self) -> "Part":
-        return Part(
-            chunk=self.chunk,
-            subjects=self.subjects,
-            bounds=self.bounds,
-            whole=self.whole,
-            deaths=self.deaths + 1,
-        )
+        return replace(self, deaths=self.deaths + 1)
 
-    def halves(self) -> Iterator["Part"]:
+    def only(self, wanted: Collection[int]) -> "Part":
+        """The part with only these of its subjects."""
+        kept = [pair for pair in zip(self.subjects, self.bounds, strict=True) if pair[0] in wanted]
+        subjects, bounds = zip(*kept, strict=True)
+        return Part(chunk=self.chunk, subjects=subjects, bounds=bounds, whole=False)
+
+    def halves(self) -> tuple["Part", "Part"]:
         middle = len(self.subjects) // 2
-        for cut in (slice(None, middle), slice(middle, None)):
-            yield Part(
-                chunk=self.chunk,
-                subjects=self.subjects[cut],
-                bounds=self.bounds[cut],
-                whole=False,
-            )
+        return self.only(self.subjects[:middle]), self.only(self.subjects[middle:])
+
+    def __str__(self) -> str:
+        return "1 subject" if len(self.subjects) == 1 else f"{len(self.subjects)} subjects"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
-    """The document of one subject, and how many queries it took."""
-
-    document: str
-    queries: int
-
-
-Answers = dict[int, Answered]
+# The document of each subject, and how many queries it took.
+Answers = dict[int, tuple[str, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,14 +86,12 @@ class FinishedChunk:
 def chunks_of(audit: LoadedAudit, subjects: Ints) -> Iterator[Part]:
     """Cut the blocks of the search into chunks, numbered in order."""
     size = min(SUBJECTS_IN_CHUNK, max(len(subjects) // FEWEST_CHUNKS, 1))
-    number = 0
-    scope = audit.scope
+    scope, number = audit.scope, count()
     for block in blocks(audit.graph, subjects, scope.max_nodes, budget=scope.budget):
-        for first in range(0, len(block.subjects), size):
+        own, bounds = block.subjects.tolist(), block.bounds.tolist()
+        for first in range(0, len(own), size):
             cut = slice(first, first + size)
-            own, bounds = block.subjects[cut].tolist(), block.bounds[cut].tolist()
-            yield Part(chunk=number, subjects=tuple(own), bounds=tuple(bounds))
-            number += 1
+            yield Part(chunk=next(number), subjects=tuple(own[cut]), bounds=tuple(bounds[cut]))
 
 
 class ChunkQueue:
@@ -148,10 +137,6 @@ class ChunkQueue:
             self._chunks[part.chunk].failures[part.subjects[0]] = reason
         return self._complete(part.chunk)
 
-    def describe(self, part: Part) -> str:
-        """The part in words."""
-        return "1 subject" if len(part.subjects) == 1 else f"{len(part.subjects)} subjects"
-
     def _complete(self, chunk: int) -> FinishedChunk | None:
         if len(self._chunks[chunk]) < self._sizes[chunk]:
             return None
@@ -179,7 +164,7 @@ class InProcess:
         while (part := queue.take()) is not None:
             answer = work(part)
             if isinstance(answer, Failed):
-                say(f"{queue.describe(part)} failed ({answer.reason})")
+                say(f"{part} failed ({answer.reason})")
                 finished = queue.fail(part, answer.reason)
             else:
                 finished = queue.accept(part, answer)
@@ -203,32 +188,12 @@ class Progress(Protocol):
 
     def begin(self, total: int, done: int) -> None:
         """There are `total` subjects, and `done` of them were finished before."""
-        ...
 
     def advance(self, subjects: int, queries: int) -> None:
         """Some more subjects are done, with this many queries."""
-        ...
 
     def stage(self, doing: str, done: int = 0, total: int | None = None) -> None:
         """Something other than subjects takes time; so many steps of it are done, if they count."""
-        ...
 
     def say(self, text: str) -> None:
         """Something happened that a person may want to read."""
-        ...
-
-
-class NoProgress:
-    """Nobody wants to know."""
-
-    def begin(self, total: int, done: int) -> None:
-        """Ignored."""
-
-    def advance(self, subjects: int, queries: int) -> None:
-        """Ignored."""
-
-    def stage(self, doing: str, done: int = 0, total: int | None = None) -> None:
-        """Ignored."""
-
-    def say(self, text: str) -> None:
-        """Ignored."""

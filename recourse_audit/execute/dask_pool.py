@@ -126,7 +126,7 @@ class DaskPool:
         killed: bool,
     ) -> FinishedChunk | None:
         if isinstance(answer, Failed):
-            say(f"{queue.describe(part)} failed ({answer.reason})")
+            say(f"{part} failed ({answer.reason})")
             return queue.fail(part, answer.reason)
         if not isinstance(answer, BaseException):
             return queue.accept(part, answer)
@@ -135,7 +135,7 @@ class DaskPool:
                 f"the worker processes ended, or it took longer than {self._timeout:g} "
                 "seconds (--timeout)"
             )
-            say(f"{queue.describe(part)} will be tried again: {reason}")
+            say(f"{part} will be tried again: {reason}")
             return queue.fail(part, reason)
         if isinstance(answer, AuditError):
             raise InputError(str(answer))

@@ -67,10 +67,6 @@ class Queue(Protocol[Task, Answer_contra, Finished_co]):
         """A task could not be done; `sudden` is the death of a worker, whatever caused it."""
         ...
 
-    def describe(self, task: Task) -> str:
-        """The task in words, as in "3 subjects"."""
-        ...
-
 
 def serve(connection: Connection, job: Job[Task, Answer]) -> None:
     """What a worker process does: open the job, then answer each task until the pipe closes."""
@@ -237,7 +233,7 @@ class ProcessPool(Generic[Task, Answer, Finished]):
         task, worker.task = worker.task, None
         assert task is not None, "nobody answers without a question"
         if isinstance(answer, Failed):
-            say(f"{queue.describe(task)} failed ({answer.reason})")
+            say(f"{task} failed ({answer.reason})")
             return queue.fail(task, answer.reason)
         return queue.accept(task, answer)
 
@@ -267,7 +263,7 @@ class ProcessPool(Generic[Task, Answer, Finished]):
                     f"no worker could start: {reason}; try fewer --workers, or more memory"
                 )
             return None
-        say(f"{queue.describe(worker.task)} will be tried again: {reason}")
+        say(f"{worker.task} will be tried again: {reason}")
         return queue.fail(worker.task, reason, sudden=not (overdue or stuck))
 
 

@@ -21,7 +21,7 @@ from recourse_audit.audit.load import LoadedAudit, assemble
 from recourse_audit.audit.report import Reporter
 from recourse_audit.bundle.manifest import versions
 from recourse_audit.errors import AuditError, InputError
-from recourse_audit.execute.chunks import Answered, Answers, Part
+from recourse_audit.execute.chunks import Answers, Part
 from recourse_audit.execute.process_pool import Failed
 from recourse_audit.graph.graph import Floats, Graph, Strings, Ties
 from recourse_audit.model.preprocessing import Intake, Pipeline, encoder_of
@@ -242,7 +242,7 @@ class Worker:
         self._audit.model.reseed(self._audit.scope.seed)
         try:
             return {
-                subject: Answered(document=SUBJECT.write(report), queries=report.queries)
+                subject: (SUBJECT.write(report), report.queries)
                 for subject, report in self._reporter.on_block(part.block)
             }
         except MemoryError:

@@ -33,7 +33,6 @@ from recourse_audit.groups.tables import Grouping, design_tables
 from recourse_audit.groups.verdicts import findings_of, give_verdicts
 from recourse_audit.records.group_figures import Group, Measure
 from recourse_audit.records.groups import (
-    FORMAT,
     Communities,
     FamilyTest,
     GroupReport,
@@ -112,7 +111,6 @@ def group_report(
         options = tuple(common_options_of(inputs, store))
     compared = [comparison for table in tables for comparison in table.comparisons]
     return GroupReport(
-        format=FORMAT,
         finished=finished,
         done=done,
         total=total,

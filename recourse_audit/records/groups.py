@@ -20,8 +20,6 @@ from recourse_audit.records.group_figures import (
 )
 from recourse_audit.records.model import Agreement
 
-FORMAT = 8
-
 Do = Literal["drop", "add", "set"]
 # What a table, or the figures of everybody ("overall"), can go without.
 Part = Literal[
@@ -201,7 +199,7 @@ class GroupReport(Record):
     entry per comparison with a verdict. `error_rates` is None without a column of outcomes.
     """
 
-    format: int
+    format: Literal[8] = 8
     finished: bool
     done: int
     total: int

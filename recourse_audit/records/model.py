@@ -177,8 +177,6 @@ class ProbeReport(Record):
         return replace(self, notes={key: note, **self.notes})
 
 
-FORMAT = 4
-
 Size = int | str | None
 
 
@@ -287,7 +285,7 @@ class ModelReport(Record):
     agreement with decisions on record, are known from an `audit.toml` only.
     """
 
-    format: int
+    format: Literal[4] = 4
     sha256: str
     inputs: tuple[ModelInput, ...]
     output: ModelOutput | None

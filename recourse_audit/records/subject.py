@@ -134,9 +134,6 @@ class Caveat(Record):
     effect: AdjustedEffect | None = None
 
 
-STABILITY_FORMAT = 1
-
-
 class StabilityRow(Record):
     """One subject under one perturbation: how far the answer, and what explains it, moved.
 
@@ -166,7 +163,7 @@ class StabilityReport(Record):
     `kind` is "links" or "models"; `unanswered` are subjects whom the model gave no number.
     """
 
-    format: int
+    format: Literal[1] = 1
     kind: Literal["links", "models"]
     subjects: int
     unanswered: tuple[str, ...]
@@ -182,9 +179,6 @@ class StabilityReport(Record):
 # those of the first counterfactual leave it as it is, though others move it; the model's answers
 # do not change with ties at all.
 Note = Literal["", "no_ties", "no_tie_moves", "first_moves_nothing", "ties_do_not_matter"]
-
-
-FORMAT = 8
 
 
 class Decision(Record):
@@ -269,7 +263,7 @@ class SubjectReport(Record):
     is no ego network.
     """
 
-    format: int
+    format: Literal[8] = 8
     subject: Decision
     decision: DecisionLine
     search: SearchExtent | None = None

@@ -17,13 +17,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
-from recourse_audit.bundle.derived_folder import DerivedFolder
 from recourse_audit.bundle.layout import MANIFEST, read_plain
-from recourse_audit.bundle.manifest import digest
+from recourse_audit.bundle.manifest import DerivedFolder, digest
 from recourse_audit.errors import DocumentError, InputError, SubjectError
 from recourse_audit.records.bundle import (
     CAUSES,
-    SIGNED_LETTER_FORMAT,
     Cause,
     Review,
     SignedLetter,
@@ -150,7 +148,6 @@ def decide(
         status = "signed" if signing.accept.issuperset(against) else "refused"
         if status == "signed":
             signed = SignedLetter(
-                format=SIGNED_LETTER_FORMAT,
                 id=own,
                 sign_off=record_sign_off(signing.by),
                 accepted=against,

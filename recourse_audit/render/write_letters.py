@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
-from recourse_audit.bundle.derived_folder import DerivedFolder
 from recourse_audit.bundle.layout import writing
-from recourse_audit.bundle.manifest import digest, digest_of
+from recourse_audit.bundle.manifest import DerivedFolder, digest, digest_of
 from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit, open_finished_audit
 from recourse_audit.errors import InputError
 from recourse_audit.records.bundle import Cause, MadeWith

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from recourse_audit.bundle.derived_folder import DerivedFolder
 from recourse_audit.bundle.layout import MANIFEST, writing
-from recourse_audit.bundle.manifest import digest, digest_of
+from recourse_audit.bundle.manifest import DerivedFolder, digest, digest_of
 from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit
 from recourse_audit.records.bundle import MadeWith
 from recourse_audit.records.codec import GROUPS

@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from recourse_audit.audit.load import Selection
-from recourse_audit.bundle import checkpoint
 from recourse_audit.bundle.layout import BundleFolder
+from recourse_audit.bundle.store import CheckpointWriter
 from recourse_audit.errors import InputError
 from recourse_audit.execute import chunks, pipeline
 from recourse_audit.execute.chunks import Answers, ChunkQueue, FinishedChunk, Part
@@ -157,7 +157,7 @@ def test_stopped_while_files_are_written_it_writes_them_again(
 def copied_work(folder: Path) -> Callable[..., None]:
     """Chunks as they were found before, so that nothing is worked out again."""
 
-    def copy(_bundle: object, _plan: object, record: checkpoint.Checkpoint, *_: object) -> None:
+    def copy(_bundle: object, _plan: object, record: CheckpointWriter, *_: object) -> None:
         with closing(sqlite3.connect(folder / "bundle" / "store.sqlite")) as store:
             rows = store.execute("SELECT chunk, number, document FROM subjects").fetchall()
         for chunk in sorted({chunk for chunk, _, _ in rows}):
@@ -302,7 +302,7 @@ def test_work_that_was_cut_into_other_pieces_is_not_continued(
     with bundle.hold():
         bundle.begin()
     plan = pipeline._make_plan(asked)
-    record = checkpoint.Checkpoint(bundle.checkpoint)
+    record = CheckpointWriter(bundle.checkpoint)
     pipeline._begin_or_resume(bundle, plan, record)
     first = next(iter(chunks.chunks_of(plan.audit, plan.subjects)))
     record.add(first.chunk, dict.fromkeys(first.subjects, "{}"))
@@ -404,16 +404,16 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(
 ) -> None:
     out = tmp_path / "bundle"
     asked = request(folder, out, sample=SAMPLE)
-    add, calls = checkpoint.Checkpoint.add, []
+    add, calls = CheckpointWriter.add, []
 
-    def full(record: checkpoint.Checkpoint, chunk: int, found: dict[int, str]) -> None:
+    def full(record: CheckpointWriter, chunk: int, found: dict[int, str]) -> None:
         calls.append(chunk)
         if len(calls) == 2:
             raise sqlite3.OperationalError("database or disk is full")
         add(record, chunk, found)
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint.Checkpoint, "add", full)
+        patch.setattr(CheckpointWriter, "add", full)
         with pytest.raises(InputError, match=r"disk is full\); fix this and rerun"):
             run_here(asked)
     watcher = Remembered()

@@ -22,7 +22,6 @@ from recourse_audit.records.recourse import (
 )
 from recourse_audit.records.search import Counterfactual, Explanation, Ranks
 from recourse_audit.records.subject import (
-    FORMAT,
     AdjustedEffect,
     Caveat,
     Decision,
@@ -195,7 +194,6 @@ def report(
     confounded = sum(kind == "confounders" for kind, _ in caveats)
     cut = removed or (("P1000",),) * confounded
     return SubjectReport(
-        format=FORMAT,
         subject=Decision(id=OWN, decision="denied", favourable=False, probabilities=PROBABILITIES),
         counterfactuals=tuple(_counterfactual(names) for names in cut),
         decision=DecisionLine(rule="argmax"),

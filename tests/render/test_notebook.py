@@ -6,7 +6,6 @@ import pytest
 
 from recourse_audit.records import Record
 from recourse_audit.records.model import (
-    FORMAT,
     ListedOutput,
     ModelInput,
     ModelOutput,
@@ -14,7 +13,7 @@ from recourse_audit.records.model import (
 )
 from recourse_audit.records.recourse import TieAction, WhatIf, forbid
 from recourse_audit.records.search import Ranks
-from recourse_audit.records.subject import STABILITY_FORMAT, StabilityReport
+from recourse_audit.records.subject import StabilityReport
 from recourse_audit.render.terminal import html_of
 from tests.render.group_reports import quiet_report
 from tests.render.subject_reports import PROBES, made_report
@@ -37,7 +36,6 @@ def what_if(name: str) -> WhatIf:
 
 def stability(name: str) -> StabilityReport:
     return StabilityReport(
-        format=STABILITY_FORMAT,
         kind="links",
         subjects=1,
         unanswered=(name,),
@@ -49,7 +47,6 @@ def stability(name: str) -> StabilityReport:
 
 def model(name: str) -> ModelReport:
     return ModelReport(
-        format=FORMAT,
         sha256="0" * 64,
         inputs=(ModelInput(name=name, dtype="float32", shape=(None, 5), role=None, why=""),),
         output=ModelOutput(

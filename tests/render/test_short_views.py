@@ -14,7 +14,6 @@ from rich.console import Console
 
 from recourse_audit.records.groups import LeftOut
 from recourse_audit.records.model import (
-    FORMAT,
     ModelInput,
     ModelOutput,
     ModelReport,
@@ -424,7 +423,6 @@ def test_without_comparisons_that_is_the_headline() -> None:
 
 def model(inputs: int = 2, **changes: Any) -> ModelReport:
     made = ModelReport(
-        format=FORMAT,
         sha256="0" * 64,
         inputs=tuple(
             ModelInput(
