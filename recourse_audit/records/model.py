@@ -50,8 +50,8 @@ class Agreement(Record):
     """The decisions in a column of the nodes, compared with the model's.
 
     `compared` people have both; `unrecorded` have none on record, and the model gives `undecided`
-    no answer. `outside` counts those who disagree and have a feature below or above anything that
-    people who agree have; `outside_features` names those features, the most frequent first.
+    no answer. `outside` counts those who disagree and have a feature beyond anything that people
+    who agree have; `outside_features` names those features, the most frequent first.
     """
 
     column: str
@@ -108,8 +108,7 @@ NO_ROOM = (
 class Repeats(Record):
     """How many calls of the model were made twice, and how many of them got two answers.
 
-    A call puts one graph or many to the model. `largest` is the largest difference of a probability
-    (of a score, if the model gives scores) between two answers to one call.
+    `largest` is the largest difference of a probability (or score) between two answers to one call.
     """
 
     calls: int = 0
@@ -136,9 +135,8 @@ class ProbeReport(Record):
     """What may be relied on when asking a model; true is good.
 
     `sender_degree` says whether a sender's own number of ties weighs its message, and is neither
-    good nor bad: it tells in which form one question can hold many what-ifs. None where no form
-    can, so that every what-if is asked by itself. `notes` has a sentence for every probe that
-    failed, and for what else a reader must know first.
+    good nor bad: it tells in which form one question can hold many what-ifs; None where no form
+    can. `notes` has a sentence for every probe that failed, and for what else a reader must know.
     """
 
     deterministic: bool
@@ -181,10 +179,9 @@ Size = int | str | None
 
 
 class ModelInput(Record):
-    """One input as the file declares it, the role it plays, and why we think so.
+    """One input as the file declares it, the role it plays, if one could be guessed, and why.
 
-    `shape` has a number or a name for each axis, None where the file gives neither. `role` is None
-    where no role could be guessed.
+    `shape` has a number or a name for each axis, None where the file gives neither.
     """
 
     name: str
@@ -224,9 +221,8 @@ class ListedOutput(Record):
     """Any output of a model: what one of its rows is about, and what the rows look like.
 
     `rows` is "node", "graph", "tie" or "other"; None where it was not measured or is not read.
-    `hops` is measured where several outputs have one row per node, and is None where nothing was
-    measured or there is no limit. `taken` says why decisions are read from this output; it is
-    empty for the others.
+    `hops` is measured where several outputs have one row per node; None where there is no limit.
+    `taken` says why decisions are read from this output; it is empty for the others.
     """
 
     name: str
@@ -280,9 +276,8 @@ class ModelReport(Record):
     """A model's inputs and outputs, and what the probes found.
 
     Where the model cannot be asked at all, `problem` says why and there are no probes. `output` is
-    None where several outputs could hold the decision and none is beyond doubt. `preprocessing` is
-    None where the model takes columns of the node table as they are. The rule that decides, and its
-    agreement with decisions on record, are known from an `audit.toml` only.
+    None where several outputs could hold the decision and none is beyond doubt. The rule that
+    decides, and its agreement with decisions on record, are known from an `audit.toml` only.
     """
 
     format: Literal[4] = 4

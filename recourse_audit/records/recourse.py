@@ -40,9 +40,8 @@ ForbiddenCode = Literal[
 class CommonAction(Record):
     """A change of one kind with its amount.
 
-    Of ties (`do` is "drop" or "add"), `what` is their kind and `ties` their number, or "all" where
-    the policy lets them end only together. A number moves `by` so much, in the user's `unit`; a
-    category changes `to` a value.
+    Of ties, `what` is their kind and `ties` their number, or "all" where the policy lets them end
+    only together. A number moves `by` so much, in the user's `unit`; a category changes `to`.
     """
 
     do: Literal["drop", "add", "set"]
@@ -56,10 +55,9 @@ class CommonAction(Record):
 class CommonOutcome(Record):
     """What one of these actions does for one subject.
 
-    It "serves": with it the model decides favourably, at this `cost`. It "does_not_apply": the
-    policy permits the subject no such change. Where it can be taken in several ways (which tie is
-    dropped?), it serves if one of them does, and is "not_settled" if none of those that were asked
-    about does and some were not.
+    It "serves", at this `cost`; or the policy permits the subject no such change. Where it can be
+    taken in several ways (which tie is dropped?), it serves if one of them does, and is
+    "not_settled" if none of those that were asked about does and some were not.
     """
 
     action: CommonAction
@@ -151,10 +149,7 @@ Action = TieAction | TogetherAction | SetAction
 
 
 class Survival(Record):
-    """In how many of some draws an option still worked, with Wilson's 95 % interval of the share.
-
-    Draws are few and another seed gives another share; the interval says how far off it may be.
-    """
+    """In how many draws an option still worked, with Wilson's 95 % interval of the share."""
 
     count: int
     share: float
@@ -202,8 +197,8 @@ def wilson(count: float, of: float, confidence: float = 0.95) -> tuple[float, fl
 class SideEffects(Record):
     """Whose other decisions an option changes; `other` are changes between classes of one kind.
 
-    Not `measured`: the part of the graph that the option reaches is too large (for us, or for an
-    export of fixed size), or the model answers for one person per query.
+    Not `measured`: what the option reaches is too large, or the model answers for one person per
+    query.
     """
 
     measured: bool
@@ -215,12 +210,10 @@ class SideEffects(Record):
 class Option(Record):
     """Changes with which the model decides favourably.
 
-    `verified_on` says on what the finished option was last put to the model: the "whole graph",
-    or the subject's "neighbourhood" where the whole graph is too large to be asked about by every
-    worker. `score` is what the rule compares with its line, and `margin` how far that is on the
-    favourable side (see `DecisionLine`). `minimal`: every part of it that the policy permits was
-    tried, and none works. `source` says how it was found: "counterfactual", "effect",
-    "exhaustive" or "common action".
+    `verified_on` says on what it was last put to the model: the subject's "neighbourhood" where the
+    whole graph is too large to be asked about by every worker. `score` and `margin` are as in
+    `DecisionLine`. `minimal`: every part of it that the policy permits was tried, and none works.
+    `source` says how it was found: "counterfactual", "effect", "exhaustive" or "common action".
     """
 
     actions: tuple[Action, ...]
@@ -259,11 +252,10 @@ class LeftOutLevels(Record):
 class LeftOut(Record):
     """How many combinations were left out because of what else would be so after them.
 
-    `implications`: a change would take an attribute that moves along out of its range, or against
-    its own rule. `conditions`: the result would break a condition of the policy. `formulas`: a
-    derived column would have no finite value. Each combination counts once: by implications first,
-    then by formulas. None where there are too many to be counted. `levels` says which implications
-    these are, and `by_condition` how many combinations break which condition.
+    `implications`: an attribute that moves along would leave its range, or break its own rule;
+    `levels` says which. `conditions`: the result would break a condition of the policy. `formulas`:
+    a derived column would have no finite value. Each combination counts once: by implications
+    first, then by formulas. None where there are too many to be counted.
     """
 
     implications: int = 0
@@ -286,11 +278,9 @@ class Certificate(Record):
     `possible` counts all combinations of at most `max_changes` changes that the rules permit one by
     one, `left_out` those of them that were not tried because of what would follow, `tried` those
     put to the model. What contains a combination that works is covered without being tried; where
-    none works, `tried` and `left_out` add up to `possible`.
-    `exhaustive`: all were tried, covered or left out; `complete_up_to` is the largest size of which
-    that is so. `permitted` counts the changes, `denied` the ties left out as never suggested,
-    `unasked` the combinations for which an export of fixed size has no room. `reason` says why less
-    than all was tried.
+    none works, `tried` and `left_out` add up to `possible`. `exhaustive`: all were tried, covered
+    or left out; `complete_up_to` is the largest size of which that is so. `denied` counts the ties
+    never suggested, `unasked` the combinations for which an export of fixed size has no room.
     """
 
     max_changes: int
@@ -332,11 +322,10 @@ class Recourse(Record):
     """What a subject could change, or how sure it is that there is nothing.
 
     `margin` is that of the decision as it stands. `evaluations` counts the combinations that the
-    search for options put to the model, `evaluated_on` says on what, and is None where nothing
-    was; `compared` are those that were asked again on the whole graph. `droppable` are all ties
-    that could have been dropped, in the order of the graph. `common_actions` has every action of
-    the list that is the same for everybody; it is empty where none was asked about. `error` is what
-    went wrong, if anything did.
+    search put to the model, `evaluated_on` says on what; `compared` are those that were asked again
+    on the whole graph. `droppable` are all ties that could have been dropped, in the order of the
+    graph. `common_actions` has every action of the list that is the same for everybody, if any was
+    asked about.
     """
 
     status: RecourseStatus
@@ -381,8 +370,8 @@ def forbid(code: ForbiddenCode, **details: float | str) -> Forbidden:
 class WhatIf(Record):
     """What the model decides on the whole graph after changes that somebody chose by hand.
 
-    `forbidden` has an entry for each thing that the policy would not let anybody suggest.
-    `outside` has the numbers that nobody in the graph has, where the answer is an extrapolation.
+    `forbidden` is what the policy would not let anybody suggest, `outside` the numbers that nobody
+    in the graph has, where the answer is an extrapolation.
     """
 
     actions: tuple[Action, ...]
