@@ -17,7 +17,7 @@ from recourse_audit.bundle.manifest import count_results, read_id_key, read_mani
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.bundle.signature import read_public_key, read_signer
 from recourse_audit.bundle.tables import arrow_table
-from recourse_audit.bundle.verification import verify_bundle
+from recourse_audit.bundle.verification import leftovers, verify_bundle
 from recourse_audit.errors import InputError, SettingsError, SubjectError
 from recourse_audit.records import Record
 from recourse_audit.records.bundle import Verification

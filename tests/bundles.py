@@ -14,7 +14,6 @@ from recourse_audit.execute.chunks import (
     FinishedChunk,
     InProcess,
     Part,
-    Progress,
 )
 from recourse_audit.execute.pipeline import Request, RunSummary, run_audit
 from recourse_audit.execute.process_pool import ProcessPool
@@ -32,7 +31,7 @@ LISTENING = (
 )
 
 
-class Remembered(Progress):
+class Remembered:
     """Progress that remembers what it was told."""
 
     def __init__(self) -> None:

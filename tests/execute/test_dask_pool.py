@@ -181,7 +181,7 @@ def test_only_the_subject_who_kills_workers_gets_an_error(
     with cluster_of(1) as cluster:
         monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
         pool = DaskPool(cluster.scheduler_address, timeout=600.0)
-        summary = run_audit(asked, pool, now=lambda: "now")
+        summary = run_audit(asked, pool, now=lambda: "now", progress=Remembered())
     assert (summary.subjects, summary.errors) == (4, 1)
     with open_store(asked.out / "store.sqlite") as store:
         rows = store.execute("SELECT number, error FROM subjects WHERE error != ''").fetchall()
@@ -201,7 +201,7 @@ def test_a_worker_that_does_not_see_the_folder_says_so(
     asked = request(folder, tmp_path / "bundle", sample=4)
     pool = DaskPool(scheduler.scheduler_address, timeout=600.0)
     with pytest.raises(InputError, match=f"{hidden}: a worker does not see this folder"):
-        run_audit(asked, pool, now=lambda: "now")
+        run_audit(asked, pool, now=lambda: "now", progress=Remembered())
 
 
 @pytest.mark.long
