@@ -17,7 +17,7 @@ from typing import Any
 from recourse_audit.errors import AuditError, InputError
 from recourse_audit.execute.chunks import Answers, ChunkQueue, FinishedChunk, Part
 from recourse_audit.execute.process_pool import Failed, Say
-from recourse_audit.execute.worker import TABLE, AuditJob, Worker
+from recourse_audit.execute.worker import ANSWERS, AuditJob, Worker
 
 SECONDS_TO_CONNECT = 20.0
 PARTS_PER_WORKER = 3
@@ -32,8 +32,8 @@ def work_on(job: AuditJob, part: Part, timeout: float) -> Answers | Failed:
     A part that takes too long ends the worker, since nothing else ends a model that hangs.
     """
     with _turn:
-        table = job.folder / TABLE
-        key = (str(table), table.stat().st_mtime_ns if table.exists() else 0)
+        answers = job.folder / ANSWERS
+        key = (str(answers), answers.stat().st_mtime_ns if answers.exists() else 0)
         if key not in _opened:
             worker = Worker(job)
             _opened.clear()

@@ -170,18 +170,6 @@ class Verification(Record):
     signed_by: str | None = None
 
 
-class GraphTable(Record):
-    """What a graph that workers share holds besides its arrays; `texts` are arrays of text."""
-
-    arrays: tuple[str, ...]
-    texts: tuple[str, ...]
-    attributes: tuple[str, ...]
-    more: tuple[str, ...]
-    feature_names: tuple[str, ...]
-    directed: bool
-    kinds: tuple[str, ...]
-
-
 # ---------------------------------------------------------------- signed letters
 
 

@@ -15,7 +15,6 @@ from recourse_audit.records import Record
 from recourse_audit.records.bundle import (
     DerivedManifest,
     Fingerprint,
-    GraphTable,
     LogLine,
     MadeWith,
     Manifest,
@@ -113,7 +112,6 @@ VERIFICATION = Document("verification", Verification)
 # Parts of other documents, and lines of files: these have no format number of their own.
 MADE_WITH = Document("made-with", MadeWith)
 FINGERPRINT = Document("fingerprint", Fingerprint)
-GRAPH_TABLE = Document("graph table", GraphTable)
 COMMUNITIES = Document("communities", Communities)
 AGREEMENT = Document("agreement", Agreement)
 LOG_LINE = Document("log", LogLine)
