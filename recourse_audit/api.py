@@ -279,8 +279,8 @@ class Audit:
             Show how far it has come, with the time left; with time for letters and pages, too.
         """
         from recourse_audit.audit.load import Selection
-        from recourse_audit.execute.chunks import executor_for
         from recourse_audit.execute.pipeline import Request, run_audit
+        from recourse_audit.execute.worker import executor_for
 
         request = Request(
             audit=self.loaded,

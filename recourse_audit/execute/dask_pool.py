@@ -15,9 +15,16 @@ from threading import Lock, Timer
 from typing import Any
 
 from recourse_audit.errors import AuditError, InputError
-from recourse_audit.execute.chunks import Answers, ChunkQueue, FinishedChunk, Part
 from recourse_audit.execute.process_pool import Failed, Say
-from recourse_audit.execute.worker import ANSWERS, AuditJob, Worker
+from recourse_audit.execute.worker import (
+    ANSWERS,
+    Answers,
+    AuditJob,
+    ChunkQueue,
+    FinishedChunk,
+    Part,
+    Worker,
+)
 
 SECONDS_TO_CONNECT = 20.0
 PARTS_PER_WORKER = 3

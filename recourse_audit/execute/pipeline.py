@@ -57,8 +57,14 @@ from recourse_audit.bundle.store import (
 )
 from recourse_audit.bundle.tables import write_tables
 from recourse_audit.errors import DocumentError, InputError, SettingsError
-from recourse_audit.execute.chunks import ChunkQueue, Executor, Progress, chunks_of
-from recourse_audit.execute.worker import graph_digest, prepare_job
+from recourse_audit.execute.worker import (
+    ChunkQueue,
+    Executor,
+    Progress,
+    chunks_of,
+    graph_digest,
+    prepare_job,
+)
 from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.groups.report import groups_of
 from recourse_audit.model.decisions import Decisions

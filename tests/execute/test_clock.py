@@ -8,8 +8,8 @@ import pytest
 
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.bundle.verification import verify_bundle
-from recourse_audit.execute.chunks import InProcess
 from recourse_audit.execute.pipeline import run_audit
+from recourse_audit.execute.worker import InProcess
 from tests.audits import quick_audit
 from tests.bundles import LOG, Remembered, contents, request, run_here
 from tests.fuzz.worlds import Interrupted

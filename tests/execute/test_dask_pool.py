@@ -19,11 +19,10 @@ from recourse_audit.audit.load import LoadedAudit
 from recourse_audit.bundle.store import open_store
 from recourse_audit.bundle.verification import verify_bundle
 from recourse_audit.errors import InputError
-from recourse_audit.execute.chunks import Answers, Part, chunks_of
 from recourse_audit.execute.dask_pool import DaskPool, work_on
 from recourse_audit.execute.pipeline import _make_plan, run_audit
 from recourse_audit.execute.process_pool import Failed
-from recourse_audit.execute.worker import AuditJob, prepare_job
+from recourse_audit.execute.worker import Answers, AuditJob, Part, chunks_of, prepare_job
 from recourse_audit.graph.graph import Floats
 from tests.bundles import (
     PATIENCE,
@@ -173,7 +172,7 @@ def test_only_the_subject_who_kills_workers_gets_an_error(
     """On the only worker all others wait beside the guilty one, and Dask blames them too."""
     asked = request(folder, tmp_path / "bundle", sample=4)
     plan = _make_plan(asked)
-    monkeypatch.setattr("recourse_audit.execute.chunks.FEWEST_CHUNKS", 1)
+    monkeypatch.setattr("recourse_audit.execute.worker.FEWEST_CHUNKS", 1)
     (chunk,) = chunks_of(plan.audit, plan.subjects)
     bad = chunk.subjects[chunk.bounds.index(max(chunk.bounds))]
     (tmp_path / "bad").write_text(str(bad), encoding="utf-8")

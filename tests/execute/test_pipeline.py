@@ -20,10 +20,17 @@ from recourse_audit.audit.load import Selection
 from recourse_audit.bundle.layout import BundleFolder
 from recourse_audit.bundle.store import CheckpointWriter
 from recourse_audit.errors import InputError
-from recourse_audit.execute import chunks, pipeline
-from recourse_audit.execute.chunks import Answers, ChunkQueue, FinishedChunk, Part
+from recourse_audit.execute import pipeline, worker
 from recourse_audit.execute.process_pool import Failed, Say
-from recourse_audit.execute.worker import NO_MEMORY, AuditJob, Worker
+from recourse_audit.execute.worker import (
+    NO_MEMORY,
+    Answers,
+    AuditJob,
+    ChunkQueue,
+    FinishedChunk,
+    Part,
+    Worker,
+)
 from recourse_audit.records.recourse import RecourseStatus
 from recourse_audit.render.i18n import status_name
 from tests.audits import quick_audit, small_audit
@@ -186,7 +193,7 @@ class BadJob(AuditJob):
     """A job of which one subject kills the worker, one keeps it for ever, one leaves no memory."""
 
     def open(self) -> Callable[[Part], Answers | Failed]:
-        worker = Worker(self)
+        opened = Worker(self)
         crash, hang, hungry = json.loads((self.folder.parents[1] / "bad.json").read_text())
 
         def work_on(part: Part) -> Answers | Failed:
@@ -196,7 +203,7 @@ class BadJob(AuditJob):
                 time.sleep(3600)
             if hungry in part.subjects:
                 return Failed(reason=NO_MEMORY)
-            return worker.work(part)
+            return opened.work(part)
 
         return work_on
 
@@ -214,15 +221,15 @@ class BadProcesses:
 def test_only_the_subjects_who_make_a_worker_fail_get_an_error(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunks, "SUBJECTS_IN_CHUNK", 3)
-    monkeypatch.setattr(chunks, "FEWEST_CHUNKS", 1)
+    monkeypatch.setattr(worker, "SUBJECTS_IN_CHUNK", 3)
+    monkeypatch.setattr(worker, "FEWEST_CHUNKS", 1)
     names = sorted(documents(folder / "bundle"))[:9]
     ids = tmp_path / "ids.txt"
     ids.write_text("\n".join(names), encoding="utf-8")
     settings = folder / "audit.toml"
     asked = request_for(settings, tmp_path / "bundle", Selection(subjects=str(ids)))
     plan = pipeline._make_plan(asked)
-    bad = [part.subjects[0] for part in chunks.chunks_of(plan.audit, plan.subjects)]
+    bad = [part.subjects[0] for part in worker.chunks_of(plan.audit, plan.subjects)]
     assert len(bad) == 3
     (tmp_path / "bad.json").write_text(json.dumps(bad), encoding="utf-8")
     watcher = Remembered()
@@ -286,12 +293,12 @@ def _session(process: psutil.Process) -> int | None:
 
 def test_a_small_audit_is_cut_fine_and_a_large_one_is_not(folder: Path, tmp_path: Path) -> None:
     plan = pipeline._make_plan(request(folder, tmp_path / "bundle", sample=SAMPLE))
-    small = [len(one.subjects) for one in chunks.chunks_of(plan.audit, plan.subjects)]
+    small = [len(one.subjects) for one in worker.chunks_of(plan.audit, plan.subjects)]
     assert sum(small) == SAMPLE
-    assert max(small) == SAMPLE // chunks.FEWEST_CHUNKS
+    assert max(small) == SAMPLE // worker.FEWEST_CHUNKS
     everybody = np.arange(plan.audit.graph.node_count)
-    large = [len(one.subjects) for one in chunks.chunks_of(plan.audit, everybody)]
-    assert max(large) == chunks.SUBJECTS_IN_CHUNK
+    large = [len(one.subjects) for one in worker.chunks_of(plan.audit, everybody)]
+    assert max(large) == worker.SUBJECTS_IN_CHUNK
 
 
 def test_work_that_was_cut_into_other_pieces_is_not_continued(
@@ -304,10 +311,10 @@ def test_work_that_was_cut_into_other_pieces_is_not_continued(
     plan = pipeline._make_plan(asked)
     record = CheckpointWriter(bundle.checkpoint)
     pipeline._begin_or_resume(bundle, plan, record)
-    first = next(iter(chunks.chunks_of(plan.audit, plan.subjects)))
+    first = next(iter(worker.chunks_of(plan.audit, plan.subjects)))
     record.add(first.chunk, dict.fromkeys(first.subjects, "{}"))
     record.close()
-    monkeypatch.setattr(chunks, "FEWEST_CHUNKS", 1)
+    monkeypatch.setattr(worker, "FEWEST_CHUNKS", 1)
     with pytest.raises(InputError, match="cuts the work into other chunks"):
         run_here(asked, Remembered())
 

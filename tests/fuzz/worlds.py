@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 
 from recourse_audit.bundle.manifest import digest, manifest_text, read_manifest, stored_chunks
 from recourse_audit.errors import AuditError
-from recourse_audit.execute.chunks import ChunkQueue, FinishedChunk, InProcess
 from recourse_audit.execute.process_pool import Say
-from recourse_audit.execute.worker import AuditJob
+from recourse_audit.execute.worker import AuditJob, ChunkQueue, FinishedChunk, InProcess
 from recourse_audit.records.codec import MANIFEST_DOCUMENT
 from recourse_audit.render.templates import eject
 from recourse_audit.render.write_letters import write_letters
