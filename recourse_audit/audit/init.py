@@ -16,11 +16,11 @@ from recourse_audit.audit.inspect import PREPARATION, Inspection, check_given, i
 from recourse_audit.audit.load import Preprocessing, preprocessed
 from recourse_audit.audit.population import SAYS_BAD, SAYS_GOOD
 from recourse_audit.errors import GraphError, InputError, ModelError, SettingsError
-from recourse_audit.graph.columns import near_matches
+from recourse_audit.graph.columns import ColumnSummary, describe_columns, near_matches
 from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.graph.graphml import survey_graphml
 from recourse_audit.graph.readers import read_graph
-from recourse_audit.graph.tables import ColumnSummary, describe_columns, survey
+from recourse_audit.graph.tables import survey
 from recourse_audit.model.roles import OutputPort, Signature
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.settings import GraphSettings, ModelSettings

@@ -110,11 +110,11 @@ def preprocessed(
     """Read the graph, or take the one in memory, and have the pipeline make its features."""
     pipeline = Pipeline(model, settings, timeout=timeout)
     if graph is None:
-        graph = read_graph(settings, pipeline)
+        graph = read_graph(settings, pipeline.kinds)
         origin = settings.origin
     else:
         place = IN_MEMORY
-        graph = with_computed(with_raw_columns(graph, pipeline, place), settings, place)
+        graph = with_computed(with_raw_columns(graph, pipeline.kinds, place), settings, place)
         origin = IN_MEMORY.name
     pipeline.take(pipeline.find_intakes([*graph.attributes], origin))
     columns = {name: graph.columns[name] for name in pipeline.columns}

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import count, pairwise
 from multiprocessing import parent_process
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,7 +177,7 @@ def share_graph(folder: Path, graph: Graph) -> Graph:
 
     def save(name: str, values: NDArray[Any]) -> str:
         if values.dtype.kind == "T":
-            _save_texts(folder, name, cast(Strings, values))
+            _save_texts(folder, name, values)
         else:
             save_array(folder / f"{name}.npy", values)
         return name

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.graph.computed import Column
+from recourse_audit.graph.columns import Column
 from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood, reach, spans
 from recourse_audit.model.decisions import Mask

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.columns import as_labels, as_strings
-from recourse_audit.graph.computed import Column
+from recourse_audit.graph.columns import Column, as_strings
 from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.records.recourse import Forbidden, forbid
 from recourse_audit.settings import AttributeRule
@@ -60,7 +59,7 @@ def columns_of(graph: Graph, names: Sequence[str], nodes: Ints) -> dict[str, Col
 def column_from(values: Sequence[Value]) -> Column:
     """Values as an array of numbers or of text."""
     if values and isinstance(values[0], str):
-        return as_labels(as_strings(np.array(values, object)))
+        return as_strings(np.array(values, object))
     return np.array(values, np.float64)
 
 

@@ -12,7 +12,8 @@ from math import comb
 
 import numpy as np
 
-from recourse_audit.graph.computed import Column, evaluate
+from recourse_audit.graph.columns import Column
+from recourse_audit.graph.computed import evaluate
 from recourse_audit.graph.graph import Ints
 from recourse_audit.model.decisions import Mask
 from recourse_audit.records.recourse import Forbidden, LeftOut, LeftOutLevels, forbid

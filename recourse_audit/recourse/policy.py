@@ -24,7 +24,7 @@ from recourse_audit.errors import SettingsError
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.graph.computed import Computation, DerivedStep
 from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
-from recourse_audit.graph.readers import Candidates, read_candidates
+from recourse_audit.graph.tables import Candidates, read_candidates
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.preprocessing import Encoder, encoder_of
 from recourse_audit.records.texts import same_name
