@@ -14,14 +14,13 @@ again on the whole graph agrees; otherwise the next way is taken. Answers are th
 either way.
 """
 
-from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
 
 from recourse_audit.errors import LimitError, ModelError, RoomError
 from recourse_audit.graph.graph import Floats, Graph, Ints
-from recourse_audit.graph.neighbourhoods import OUTSIDE, spans
+from recourse_audit.graph.neighbourhoods import OUTSIDE, places_in, spans
 from recourse_audit.model.batching import QueryBatcher, noise_of, same_answer
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.edits import (
@@ -37,8 +36,7 @@ from recourse_audit.model.edits import (
     receptive_field,
 )
 from recourse_audit.model.queries import Pool, Union, list_once, side_by_side
-from recourse_audit.model.shared_states import Form
-from recourse_audit.model.state_sharing import share_states
+from recourse_audit.model.state_sharing import Form, share_states
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import Compared
 
@@ -66,6 +64,7 @@ class StateSharing:
         self._batcher = batcher
         self._depth = depth
         self._form: Form = form
+        self._degrees = form == "degree"
         self._kept: tuple[int, ArrivingField] | None = None
 
     def answers(self, edits: Edits) -> Floats:
@@ -88,17 +87,10 @@ class StateSharing:
 
     def field(self, edits: Edits) -> ArrivingField:
         """What matters to the nodes that edits ask about."""
-        asked = edits.asked[1, :1]
-        if not bool((edits.asked[1] == asked).all()):
-            asked = edits.asked[1]
-        elif len(asked) and not edits.added.shape[1]:
+        asked = np.unique(edits.asked[1])
+        if len(asked) == 1 and not edits.added.shape[1]:
             return self.field_around(int(asked[0]))
         return self._field(asked, edits.added[1:3])
-
-    def exceeds(self, edits: Edits, most: int) -> bool:
-        """Whether more arcs than `most` matter to the nodes that edits ask about."""
-        hops = self._depth + int(self._form == "degree")
-        return exceeds(self._graph, edits.asked[1], hops, most)
 
     def field_around(self, subject: int) -> ArrivingField:
         """What matters to one subject; the last such field is kept."""
@@ -106,9 +98,12 @@ class StateSharing:
             self._kept = subject, self._field(np.array([subject]), NO_ARCS)
         return self._kept[1]
 
+    def exceeds(self, edits: Edits, most: int) -> bool:
+        """Whether more arcs than `most` matter to the nodes that edits ask about."""
+        return exceeds(self._graph, edits.asked[1], self._depth + int(self._degrees), most)
+
     def _field(self, asked: Ints, added: Ints) -> ArrivingField:
-        degrees = self._form == "degree"
-        return arriving_field(self._graph, asked, self._depth, degrees=degrees, added=added)
+        return arriving_field(self._graph, asked, self._depth, degrees=self._degrees, added=added)
 
     def _ask(self, field: ArrivingField, edits: Edits) -> tuple[Floats, int]:
         """The answers to one query, and how many arcs it has besides those of the field."""
@@ -146,7 +141,7 @@ class EditedGraph:
         self.can_stand_alone = probes.packing and neighbourhoods_suffice(probes)
 
     def about(self, subject: int, first: Way = "shared") -> "SubjectAnswers":
-        """Whoever asks about one subject shares what is found out about how to ask."""
+        """Asks about one subject; whoever shares it shares what is found out about how to ask."""
         return SubjectAnswers(self, subject, first)
 
     def allows(self, way: Way) -> bool:
@@ -164,18 +159,16 @@ class EditedGraph:
         answers = np.full((edits.asked.shape[1], self.batcher.answer_width), np.nan)
         fits = np.ones(len(answers), bool)
         together = self._together(edits, way)
-        waiting = [
-            (first, min(first + together, edits.count)) for first in range(0, edits.count, together)
-        ]
+        waiting = [(first, together) for first in range(0, edits.count, together)]
         while waiting:
-            first, last = waiting.pop()
-            low, high = edits.asked[0].searchsorted((first, last))
+            first, count = waiting.pop()
+            part = edits.part(first, min(first + count, edits.count))
+            low, high = edits.asked[0].searchsorted((first, first + part.count))
             try:
-                answers[low:high] = self._ask(edits.part(first, last), way)
+                answers[low:high] = self._ask(part, way)
             except RoomError:
-                if last - first == 1:
-                    fits[low:high] = False
-                waiting += [(edit, edit + 1) for edit in range(first, last) if last - first > 1]
+                fits[low:high] = part.count > 1
+                waiting += [(first + edit, 1) for edit in range(part.count) if part.count > 1]
         return answers, fits
 
     def on_whole_graph(self, edits: Edits) -> Floats:
@@ -225,9 +218,19 @@ class EditedGraph:
 
     def _ask(self, edits: Edits, way: Way) -> Floats:
         """Ask about copies of fields side by side, each with one edit made."""
-        parts = [*self._with_fields(edits, way)]
-        queries = [(write_copies(field, part), _rows(field, part)) for field, part in parts]
-        union, rows = side_by_side(*map(list, zip(*queries, strict=True)))
+        # Edits are about one node (see `_together`), and share a field unless arcs far away join.
+        asked = edits.asked[1, :1] if edits.count > 1 else edits.asked[1]
+        field = self._field(asked, way, edits.added[1:3])
+        parts = [(field, edits)]
+        joined = edits.count > 1 and edits.added.shape[1] > 0
+        if joined and len(field.nodes) > MUCH_LARGER * len(self._field(asked, way).nodes):
+            single = [edits.part(edit, edit + 1) for edit in range(edits.count)]
+            parts = [(self._field(asked, way, part.added[1:3]), part) for part in single]
+        queries = [write_copies(field, part) for field, part in parts]
+        rows = [
+            part.asked[0] * len(field.nodes) + field.place(part.asked[1]) for field, part in parts
+        ]
+        union, places = side_by_side(queries, rows)
         features = None
         # Side by side, graphs without features of their own would share states.
         if edits.replaced.shape[1] or edits.count > 1:
@@ -240,20 +243,8 @@ class EditedGraph:
                 at = first + part.replaced[0, there] * len(field.nodes) + place[there]
                 features[at] = replacing[part.replaced[2, there]]
                 first += part.count * len(field.nodes)
-        order, back = list_once(rows, len(union.nodes))
+        order, back = list_once(places, len(union.nodes))
         return self.batcher.ask(union, order, features=features)[back]
-
-    def _with_fields(self, edits: Edits, way: Way) -> Iterator[tuple[Field, Edits]]:
-        """Edits with the fields that they are made in: one for all, unless arcs far away join."""
-        asked = edits.asked[1, :1] if edits.count > 1 else edits.asked[1]  # see `_together`
-        field = self._field(asked, way, edits.added[1:3])
-        single = edits.count == 1 or not edits.added.shape[1]
-        if single or len(field.nodes) <= MUCH_LARGER * len(self._field(asked, way).nodes):
-            yield field, edits
-            return
-        for edit in range(edits.count):
-            part = edits.part(edit, edit + 1)
-            yield self._field(part.asked[1], way, part.added[1:3]), part
 
     def _field(self, asked: Ints, way: Way, added: Ints = NO_ARCS) -> Field:
         """The receptive field of whoever is asked about; the last one without new arcs is kept."""
@@ -290,7 +281,8 @@ class SubjectAnswers:
         """
         while not self._checked and self.way != "whole":
             answers, fits = self.edited.answers(join_edits((edits, self._no_change)), self.way)
-            if all(self._is_known(answer) for answer in answers[-2:]):
+            known = self.edited.everybody[self.subject]
+            if all(self._is_same(answer, known) for answer in answers[-2:]):
                 self._checked = True
                 return answers[:-2], fits[:-2]
             self.fall_back()
@@ -321,22 +313,16 @@ class SubjectAnswers:
         except ModelError:
             return known, nothing
         usable = fits & np.isfinite(answers).all(axis=1)
-        self._compare(known[usable], answers[usable])
-        answers[~fits] = known[~fits]
-        return answers, fits
-
-    def _compare(self, known: Floats, whole: Floats) -> None:
-        """Note how far answers are from those of the whole graph."""
-        scores = self.edited.decisions.rule.scores
-        ours, theirs = (known, whole) if scores else (np.exp(known), np.exp(whole))
+        ours, theirs = known[usable], answers[usable]
+        self.contradicted |= not all(map(self._is_same, ours, theirs))
+        if not self.edited.decisions.rule.scores:
+            ours, theirs = np.exp(ours), np.exp(theirs)
         largest = float(np.abs(ours - theirs).max(initial=0.0))
         self.compared = self.compared.with_more(
-            Compared(answers=len(known), largest=float(f"{largest:.{DIGITS}g}"))
+            Compared(answers=len(ours), largest=float(f"{largest:.{DIGITS}g}"))
         )
-        self.contradicted |= not all(map(self._is_same, known, whole))
-
-    def _is_known(self, answer: Floats) -> bool:
-        return self._is_same(answer, self.edited.everybody[self.subject])
+        answers[~fits] = known[~fits]
+        return answers, fits
 
     def _is_same(self, answer: Floats, whole: Floats) -> bool:
         scores = self.edited.decisions.rule.scores
@@ -357,7 +343,7 @@ class SubjectAnswers:
 def write_copies(field: Field, edits: Edits) -> Union:
     """Copies of a field side by side, one for each edit; added arcs come last in each."""
     size, width = len(field.nodes), len(field.arcs)
-    place = field.arc_place(edits.dropped[1])
+    place = places_in(field.arcs, edits.dropped[1])
     there = place != OUTSIDE
     keep = np.ones(edits.count * width, bool)
     keep[edits.dropped[0, there] * width + place[there]] = False
@@ -383,12 +369,6 @@ def write_copies(field: Field, edits: Edits) -> Union:
         ties=ties,
         arc_starts=edit.searchsorted(np.arange(edits.count + 1)),
     )
-
-
-def _rows(field: Field, edits: Edits) -> Ints:
-    """Where, in copies of a field side by side, the nodes are that edits ask about."""
-    rows: Ints = edits.asked[0] * len(field.nodes) + field.place(edits.asked[1])
-    return rows
 
 
 def _replacing(edits: Edits, features: Floats) -> Floats:

@@ -23,26 +23,25 @@ from recourse_audit.model.edited_graph import StateSharing, write_copies
 from recourse_audit.model.edits import Edits, edits_of, whole_field
 from recourse_audit.model.outputs import choose_output
 from recourse_audit.model.probe_graphs import (
+    FARTHEST,
     ask_varied,
+    changed_paths,
     invent_pools,
     is_constant,
-    path,
     relabel,
     ring,
     room_for,
     with_arcs,
-    with_other_features,
 )
 from recourse_audit.model.queries import Pool, Union, join_graphs, pool_of, whole, with_pairs
 from recourse_audit.model.roles import OutputPort
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.model.shared_states import Form
+from recourse_audit.model.state_sharing import Form
 from recourse_audit.records.model import NO_ROOM, NOTES, ProbeReport
 from recourse_audit.settings import ModelSettings
 
 TRIALS = 8
 TIMES_ASKED = 4
-FARTHEST = 9
 REPEATS = 60
 STANDARD_ERRORS = 6.0
 TOLERANCE = {"float16": 2e-2, "float32": 1e-4, "float64": 1e-8}
@@ -265,12 +264,7 @@ class Prober:
         """The farthest node that moves the subject's answer, on one path after the other."""
         farthest = self._farthest
         for _ in range(self._rounds):
-            base = path(self._generator, pool, farthest)
-            changed = (
-                with_other_features(self._generator, pool, base, position)
-                for position in range(1, farthest + 2)
-            )
-            union = join_graphs([base, *changed])
+            union = changed_paths(self._generator, pool, farthest, first=1)
             answers = self._ask(batcher, union, union.node_starts[:-1])
             first, rest = answers.at(slice(1)), answers.at(slice(1, None))
             yield int((np.flatnonzero(self._differs(first, rest)) + 1).max(initial=0))

@@ -18,7 +18,7 @@ from recourse_audit.model.edited_graph import EditedGraph, StateSharing, Way
 from recourse_audit.model.edits import arriving_field, exceeds, join_edits
 from recourse_audit.model.queries import whole
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.model.shared_states import Form
+from recourse_audit.model.state_sharing import Form
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.settings import load_settings
 from tests.decisions import decisions_over
