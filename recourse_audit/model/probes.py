@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import ModelError
-from recourse_audit.graph.columns import as_strings
-from recourse_audit.graph.graph import Floats, Graph, Ints, Ties, build_graph
+from recourse_audit.graph.arrays import from_arrays
+from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.model.batching import SMALLEST_PROBABILITY, QueryBatcher, Sharing, guess_kind
 from recourse_audit.model.edited_graph import StateSharing, write_copies
 from recourse_audit.model.edits import Edits, edits_of, whole_field
@@ -196,11 +196,9 @@ class Prober:
             orders = [self._generator.permutation(len(graph.nodes)) for graph in graphs]
             union = join_graphs(graphs)
             rows = np.arange(len(union.nodes))
-            shuffled = join_graphs(
-                [relabel(graph, order) for graph, order in zip(graphs, orders, strict=True)]
-            )
-            back = np.concatenate(
-                [start + order for start, order in zip(union.node_starts, orders, strict=False)]
+            shuffled = join_graphs(list(map(relabel, graphs, orders)))
+            back = np.concatenate(orders) + np.repeat(
+                union.node_starts[:-1], list(map(len, orders))
             )
             after = self._ask(batcher, shuffled, rows).at(back)
             if self._differ(self._ask(batcher, union, rows), after):
@@ -217,11 +215,7 @@ class Prober:
 
     def ties_matter(self) -> bool:
         """Whether any answer moves when all ties are taken away."""
-
-        def empty(graph: Union) -> Union:
-            return with_arcs(graph, np.arange(0))
-
-        both = self._before_and_after(empty, self._exact)
+        both = self._before_and_after(lambda graph: with_arcs(graph, np.arange(0)), self._exact)
         return any(self._differs(before, after).any() for before, after in both)
 
     def _before_and_after(
@@ -239,15 +233,14 @@ class Prober:
         On a path with the subject at its end, one node after the other gets other features. None
         if the farthest node tried still moves the answer, or a node that no tie leads to does.
         """
-        farthest, reach = self._farthest, 0
+        reach = 0
         for batcher, pool in zip(self._exact, self._pools, strict=True):
-            if is_constant(pool):
-                # No node of this pool differs from another.
-                varied = ask_varied(self._generator, pool, self._reaches_alone)
-                reach = max(reach, *varied, 0)
+            if is_constant(pool):  # no node of this pool differs from another
+                hops = ask_varied(self._generator, pool, self._reaches)
             else:
-                reach = max(reach, *self._reaches(batcher, pool))
-        return reach if reach < farthest else None
+                hops = self._reaches(pool, batcher)
+            reach = max(reach, *hops, 0)
+        return reach if reach < self._farthest else None
 
     def sender_degree(self, report: ProbeReport) -> bool | None:
         """Whether a sender's own number of ties weighs its message.
@@ -260,17 +253,14 @@ class Prober:
         form = form_of(self._model, self._pools, report.depth, self._generator, self._tolerance)
         return None if form is None else form == "degree"
 
-    def _reaches(self, batcher: QueryBatcher, pool: Pool) -> Iterator[int]:
+    def _reaches(self, pool: Pool, batcher: QueryBatcher | None = None) -> Iterator[int]:
         """The farthest node that moves the subject's answer, on one path after the other."""
-        farthest = self._farthest
+        batcher = batcher or QueryBatcher(self._model, pool, graphs_per_query=1)
         for _ in range(self._rounds):
-            union = changed_paths(self._generator, pool, farthest, first=1)
+            union = changed_paths(self._generator, pool, self._farthest, first=1)
             answers = self._ask(batcher, union, union.node_starts[:-1])
             first, rest = answers.at(slice(1)), answers.at(slice(1, None))
             yield int((np.flatnonzero(self._differs(first, rest)) + 1).max(initial=0))
-
-    def _reaches_alone(self, pool: Pool) -> Iterator[int]:
-        return self._reaches(QueryBatcher(self._model, pool, graphs_per_query=1), pool)
 
     @property
     def _exact(self) -> list[QueryBatcher]:
@@ -332,20 +322,16 @@ class Prober:
 def with_declared_depth(report: ProbeReport, declared: int) -> ProbeReport:
     """Rely on a declared depth, unless the probe saw nodes farther away reach a decision."""
     notes = {key: text for key, text in report.notes.items() if key != "depth"}
-    measured = report.depth
+    measured, said = report.depth, f"The settings declare a depth of {declared} hops"
     if measured is None:
-        notes["depth"] = (
-            f"The settings declare a depth of {declared} hops; the probe measured no limit."
-        )
+        notes["depth"] = f"{said}; the probe measured no limit."
     elif measured > declared:
         notes["depth"] = (
-            f"The settings declare a depth of {declared} hops, but the probe saw nodes {measured} "
-            f"hops away reach a decision, so {measured} is used."
+            f"{said}, but the probe saw nodes {measured} hops away reach a decision, so {measured} "
+            "is used."
         )
     elif measured < declared:
-        notes["depth"] = (
-            f"The settings declare a depth of {declared} hops; the probe measured {measured}."
-        )
+        notes["depth"] = f"{said}; the probe measured {measured}."
     return replace(report, depth=max(declared, measured or 0), notes=notes)
 
 
@@ -388,9 +374,6 @@ class Trial:
     before: Floats
     shared: dict[Form, Floats]
 
-    def fits(self, form: Form, tolerance: float) -> bool:
-        return _same(self.shared[form], self.right, tolerance)
-
     def apart(self, form: Form) -> float:
         """How far answers in a form are from the right ones."""
         return float(_apart(self.shared[form], self.right).max(initial=0.0))
@@ -410,7 +393,8 @@ def form_of(
     tolerance: float,
 ) -> Form | None:
     """The leaner form that gives the model's answers; None if none does."""
-    rounding = _rounding(model.signature.output.dtype)
+    dtype = model.signature.output.dtype  # whole numbers come from single precision
+    rounding = float(np.finfo(dtype if dtype.startswith("float") else "float32").eps)
     trials: list[Trial] = []
 
     def ask(pool: Pool) -> list[Trial]:
@@ -420,7 +404,11 @@ def form_of(
         trials += ask(pool)
         if is_constant(pool):  # a mean of equal features hides how they are weighed
             trials += ask_varied(generator, pool, ask)
-    forms = [form for form in FORMS if all(trial.fits(form, tolerance) for trial in trials)]
+    forms = [
+        form
+        for form in FORMS
+        if all(_same(trial.shared[form], trial.right, tolerance) for trial in trials)
+    ]
     if sum(trial.telling(depth, rounding) for trial in trials) < FEWEST_TELLING or not forms:
         return None
     plain, degree = (max(trial.apart(form) for trial in trials) for form in FORMS)
@@ -464,7 +452,7 @@ def _trial(
             form: np.concatenate(
                 (
                     StateSharing(graph, batcher, depth, form).answers(edits),
-                    _sharing(graph, batcher, depth, form).ask(trees, rows),
+                    _with_sharing(batcher, graph, depth, form).ask(trees, rows),
                 )
             )
             for form in FORMS
@@ -472,8 +460,7 @@ def _trial(
     )
 
 
-def _sharing(graph: Graph, batcher: QueryBatcher, depth: int, form: Form) -> QueryBatcher:
-    """A batcher whose small graphs share states."""
+def _with_sharing(batcher: QueryBatcher, graph: Graph, depth: int, form: Form) -> QueryBatcher:
     sharing = Sharing(depth=depth, form=form) if depth else None
     return QueryBatcher(batcher.model, pool_of(graph), sharing=sharing)
 
@@ -500,24 +487,14 @@ def _pairs(generator: np.random.Generator) -> Ints:
 def _graph(pool: Pool, pairs: Ints, generator: np.random.Generator) -> Graph:
     """A graph with these ties, people and what is known of ties drawn from the pool."""
     people = generator.integers(0, len(pool.features), NODES)
-    columns = [column for column in (pool.weight, pool.attributes, pool.kind) if column is not None]
-    rows = min(map(len, columns), default=0)
+    columns = (pool.kind, pool.weight, pool.attributes)
+    rows = min((len(column) for column in columns if column is not None), default=0)
     row = generator.integers(0, max(rows, 1), pairs.shape[1])
-    kind = np.zeros(pairs.shape[1], np.int16)
-    return build_graph(
-        ids=as_strings(np.arange(NODES).astype(str)),
-        features=pool.features[people],
-        feature_names=tuple(str(place) for place in range(pool.features.shape[1])),
-        attributes={},
-        ties=Ties(
-            source=pairs[0].astype(np.int32),
-            target=pairs[1].astype(np.int32),
-            kind=pool.kind[row] if pool.kind is not None and rows else kind,
-            kinds=("",),
-            weight=pool.weight[row] if pool.weight is not None and rows else None,
-            attributes=pool.attributes[row] if pool.attributes is not None and rows else None,
-        ),
-        directed=False,
+    kind, weight, attributes = (
+        column[row] if column is not None and rows else None for column in columns
+    )
+    return from_arrays(
+        pool.features[people], pairs, kind=kind, weight=weight, edge_attributes=attributes
     )
 
 
@@ -578,8 +555,3 @@ def _apart(answers: Floats, right: Floats) -> Floats:
     size = np.maximum(1.0, np.abs(right, out=np.ones_like(right), where=usable))
     apart: Floats = (np.abs(away) / size).max(axis=1, initial=0.0)
     return apart
-
-
-def _rounding(dtype: str) -> float:
-    """The precision of a model's answers; whole numbers come from single precision."""
-    return float(np.finfo(dtype if dtype.startswith("float") else "float32").eps)
