@@ -71,11 +71,7 @@ def neighbourhood(graph: Graph, start: NDArray[np.integer], hops: int) -> Neighb
 
 def reach(graph: Graph, start: NDArray[np.integer], hops: int) -> Indices:
     """The nodes at most `hops` ties away from a node in `start`, in ascending order."""
-    nodes = np.unique(start).astype(np.int32)
-    for _ in range(hops):
-        positions, _ = spans(graph.starts, nodes)
-        nodes = np.unique(np.concatenate((nodes, graph.neighbour[positions])))
-    return nodes
+    return neighbourhood(graph, start, hops).nodes
 
 
 def by_locality(graph: Graph) -> Indices:

@@ -17,6 +17,7 @@ either way.
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recourse_audit.errors import LimitError, ModelError, RoomError
 from recourse_audit.graph.graph import Floats, Graph, Ints
@@ -190,7 +191,18 @@ class EditedGraph:
         graph's answer does not depend on what is asked beside it.
         """
         if self.can_stand_alone:
-            return self.batcher.ask(_single_nodes(self.graph, people), np.arange(len(people)))
+            loops = loops_on(self.graph, people)
+            owner = np.searchsorted(people, self.graph.loop_node[loops])
+            starts = np.arange(len(people) + 1)
+            singles = Union(
+                nodes=people,
+                node_starts=starts,
+                sources=owner,
+                targets=owner,
+                ties=self.graph.loop_tie[loops],
+                arc_starts=np.searchsorted(owner, starts),
+            )
+            return self.batcher.ask(singles, starts[:-1])
         positions, owner = spans(self.graph.starts, people)
         arcs, pair = spans(self.graph.pair_starts, self.graph.neighbour_pair[positions])
         asked = np.stack((np.arange(len(people)), people))
@@ -387,37 +399,21 @@ def new_ties(graph: Graph) -> Pool:
     ties = graph.ties
     chosen = [ties.kind == code for code in range(len(ties.kinds))]
     chosen = [mask if mask.any() else np.ones(len(ties), bool) for mask in chosen]
-    weight = attributes = None
-    if ties.weight is not None:
-        weight = np.array([_median(ties.weight[mask]) for mask in chosen], np.float32)
-    if ties.attributes is not None:
-        attributes = np.array(
-            [[_median(column[mask]) for column in ties.attributes.T] for mask in chosen], np.float32
-        )
-    kind = np.arange(len(ties.kinds), dtype=np.int16)
-    return Pool(features=graph.features[:0], weight=weight, attributes=attributes, kind=kind)
 
+    def medians(values: Floats | None) -> NDArray[np.float32] | None:
+        if values is None or not len(ties):
+            return None if values is None else np.ones((len(chosen), *values.shape[1:]), np.float32)
+        return np.array([np.median(values[mask], axis=0) for mask in chosen], np.float32)
 
-def _median(values: Floats) -> float:
-    return float(np.median(values)) if len(values) else 1.0
+    return Pool(
+        features=graph.features[:0],
+        weight=medians(ties.weight),
+        attributes=medians(ties.attributes),
+        kind=np.arange(len(ties.kinds), dtype=np.int16),
+    )
 
 
 def _fitting(field: Field, arcs_per_edit: float) -> int:
     """How many edits go into one query: the base is worth asking about, and memory suffices."""
     room = max(MOST_ARCS, len(field.arcs))
     return max(1, min(MOST_EDITS, int(room / max(arcs_per_edit, 1.0))))
-
-
-def _single_nodes(graph: Graph, people: Ints) -> Union:
-    """People, in ascending order, as graphs of one node each, with their loops."""
-    loops = loops_on(graph, people)
-    owner = np.searchsorted(people, graph.loop_node[loops])
-    starts = np.arange(len(people) + 1)
-    return Union(
-        nodes=people,
-        node_starts=starts,
-        sources=owner,
-        targets=owner,
-        ties=graph.loop_tie[loops],
-        arc_starts=np.searchsorted(owner, starts),
-    )

@@ -38,7 +38,7 @@ class Edits:
         if first == 0 and last == self.count:
             return self
 
-        def between(table: Ints) -> Ints:
+        def take(table: Ints) -> Ints:
             low, high = table[0].searchsorted((first, last))
             part = table[:, low:high].copy()
             part[0] -= first
@@ -46,11 +46,11 @@ class Edits:
 
         return Edits(
             count=last - first,
-            dropped=between(self.dropped),
-            added=between(self.added),
-            replaced=between(self.replaced),
+            dropped=take(self.dropped),
+            added=take(self.added),
+            replaced=take(self.replaced),
             features=self.features,
-            asked=between(self.asked),
+            asked=take(self.asked),
         )
 
 
@@ -167,7 +167,7 @@ def receptive_field(
     for _ in range(depth):
         positions, _ = spans(graph.starts, frontier)
         along = [added[1 - end, places_in(frontier, added[end]) != OUTSIDE] for end in (0, 1)]
-        frontier = _unknown(full, np.concatenate((graph.neighbour[positions], *along)))
+        frontier = _list_unknown(full, np.concatenate((graph.neighbour[positions], *along)))
         full = np.union1d(full, frontier)
     near = (places_in(full, added) != OUTSIDE).any(axis=0)
     return with_every_tie(graph, full, np.concatenate((nodes, added[:, near].ravel())))
@@ -180,7 +180,7 @@ def with_every_tie(graph: Graph, full: Ints, more: NDArray[np.integer]) -> Field
     arcs, _ = spans(graph.pair_starts, pairs)
     ends = (full, more, graph.pair_low[pairs], graph.pair_high[pairs])
     nodes = np.unique(np.concatenate(ends)).astype(np.int64)
-    return Field(nodes=nodes, **_arcs_between(graph, nodes, arcs, loops_on(graph, full)))
+    return Field(nodes=nodes, **_arcs_take(graph, nodes, arcs, loops_on(graph, full)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,7 +254,9 @@ def arriving_field(
         arcs.append(arriving)
         loops.append(loops_on(graph, frontier))
         along = places_in(frontier, added[1]) != OUTSIDE
-        frontier = _unknown(nodes, np.concatenate((graph.arc_source[arriving], added[0, along])))
+        frontier = _list_unknown(
+            nodes, np.concatenate((graph.arc_source[arriving], added[0, along]))
+        )
         place = np.searchsorted(nodes, frontier)
         nodes = np.insert(nodes, place, frontier)
         distance = np.insert(distance, place, np.int8(hop))
@@ -262,7 +264,7 @@ def arriving_field(
             break
     every, loop = np.sort(np.concatenate(arcs)), np.sort(np.concatenate(loops))
     return ArrivingField(
-        depth=depth, nodes=nodes, distance=distance, **_arcs_between(graph, nodes, every, loop)
+        depth=depth, nodes=nodes, distance=distance, **_arcs_take(graph, nodes, every, loop)
     )
 
 
@@ -280,19 +282,19 @@ def exceeds(graph: Graph, asked: NDArray[np.integer], hops: int, most: int) -> b
             return True
         arriving = _arriving(graph, frontier)
         count += len(arriving)
-        frontier = _unknown(nodes, graph.arc_source[arriving])
+        frontier = _list_unknown(nodes, graph.arc_source[arriving])
         nodes = np.union1d(nodes, frontier)
     return count > most
 
 
-def _unknown(known: Ints, reached: NDArray[np.integer]) -> Ints:
+def _list_unknown(known: Ints, reached: NDArray[np.integer]) -> Ints:
     """The nodes that were reached and are not known yet, ascending."""
     nodes = np.unique(reached).astype(np.int64)
     unknown: Ints = nodes[places_in(known, nodes) == OUTSIDE]
     return unknown
 
 
-def _arcs_between(graph: Graph, nodes: Ints, arcs: Ints, loops: Ints) -> dict[str, Ints]:
+def _arcs_take(graph: Graph, nodes: Ints, arcs: Ints, loops: Ints) -> dict[str, Ints]:
     """Arcs and loops of a field, in this order, with the places of their ends."""
     own = graph.loop_node[loops]
     return {

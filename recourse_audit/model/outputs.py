@@ -22,10 +22,10 @@ from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.batching import QueryBatcher, as_answers, guess_kind
 from recourse_audit.model.probe_graphs import (
     FARTHEST,
-    changed_paths,
     is_constant,
     ring,
     room_for,
+    vary_path,
     vary_pool,
 )
 from recourse_audit.model.queries import Pool, Query, Union, join_graphs
@@ -152,7 +152,7 @@ class OutputSurvey:
             batcher = QueryBatcher(self._model, pool, graphs_per_query=1)
             counts = {name: np.zeros_like(shares) for name, shares in best.items()}
             for _ in range(PATHS):
-                union = changed_paths(self._generator, pool, max(farthest, 0), first=0)
+                union = vary_path(self._generator, pool, max(farthest, 0), first=0)
                 heard = self._ask(batcher, union, union.node_starts[:-1])
                 for name in names:
                     base, *rest = (np.asarray(asked.tables[name][0]) for asked in heard)

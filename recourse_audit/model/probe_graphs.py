@@ -31,7 +31,7 @@ def path(generator: np.random.Generator, pool: Pool, length: int) -> Union:
     return _probe_graph(generator, pool, length + 2, [(k, k + 1) for k in range(length)])
 
 
-def changed_paths(generator: np.random.Generator, pool: Pool, length: int, *, first: int) -> Union:
+def vary_path(generator: np.random.Generator, pool: Pool, length: int, *, first: int) -> Union:
     """A path, and beside it the same path with other features for each node from the first on."""
     base = path(generator, pool, length)
     positions = range(first, length + 2)

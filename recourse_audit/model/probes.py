@@ -25,12 +25,12 @@ from recourse_audit.model.outputs import choose_output
 from recourse_audit.model.probe_graphs import (
     FARTHEST,
     ask_varied,
-    changed_paths,
     invent_pools,
     is_constant,
     relabel,
     ring,
     room_for,
+    vary_path,
     with_arcs,
 )
 from recourse_audit.model.queries import Pool, Union, join_graphs, pool_of, whole, with_pairs
@@ -257,7 +257,7 @@ class Prober:
         """The farthest node that moves the subject's answer, on one path after the other."""
         batcher = batcher or QueryBatcher(self._model, pool, graphs_per_query=1)
         for _ in range(self._rounds):
-            union = changed_paths(self._generator, pool, self._farthest, first=1)
+            union = vary_path(self._generator, pool, self._farthest, first=1)
             answers = self._ask(batcher, union, union.node_starts[:-1])
             first, rest = answers.at(slice(1)), answers.at(slice(1, None))
             yield int((np.flatnonzero(self._differs(first, rest)) + 1).max(initial=0))
@@ -452,17 +452,16 @@ def _trial(
             form: np.concatenate(
                 (
                     StateSharing(graph, batcher, depth, form).answers(edits),
-                    _with_sharing(batcher, graph, depth, form).ask(trees, rows),
+                    QueryBatcher(
+                        batcher.model,
+                        pool_of(graph),
+                        sharing=Sharing(depth=depth, form=form) if depth else None,
+                    ).ask(trees, rows),
                 )
             )
             for form in FORMS
         },
     )
-
-
-def _with_sharing(batcher: QueryBatcher, graph: Graph, depth: int, form: Form) -> QueryBatcher:
-    sharing = Sharing(depth=depth, form=form) if depth else None
-    return QueryBatcher(batcher.model, pool_of(graph), sharing=sharing)
 
 
 def _trees(graph: Graph, generator: np.random.Generator) -> Union:

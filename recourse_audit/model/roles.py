@@ -124,10 +124,9 @@ class Signature:
     def fixed_arcs(self) -> int | None:
         """The number of arcs the export was frozen to, if it was."""
         edges = self.port("edges")
-        if edges is not None:
-            size = edges.inner[0 if self.edges_by_row else 1]
-            if isinstance(size, int):
-                return size
+        size = None if edges is None else edges.inner[0 if edges.by_row else 1]
+        if isinstance(size, int):
+            return size
         return self._first_size(
             ("sources", "targets", "edge_weight", "edge_attributes", "edge_type")
         )
@@ -137,12 +136,6 @@ class Signature:
         ports = (self.port(role) for role in roles)
         sizes = (port.inner[0] for port in ports if port is not None)
         return next((size for size in sizes if isinstance(size, int)), None)
-
-    @property
-    def edges_by_row(self) -> bool:
-        """Whether ties come as [E, 2] instead of [2, E]."""
-        port = self.port("edges")
-        return port is not None and port.by_row
 
     @property
     def feature_count(self) -> int | None:

@@ -87,12 +87,6 @@ def distinct(words: Words) -> tuple[Ints, Ints]:
     return order[first], number
 
 
-def _tell_apart(key: Words, checked: NDArray[np.integer]) -> tuple[Ints, Ints]:
-    chosen, copy = distinct(key)
-    assert np.array_equal(checked, checked[chosen][copy]), "a hash collision of states"
-    return chosen, copy
-
-
 @cache
 def _table(salt: int, digit: int) -> Words:
     """Random words, always the same (the finaliser of splitmix64, twice)."""
@@ -120,7 +114,7 @@ def share_union(
     """
     own = union.sources == union.targets
     sharing = _UnionStates(union, own if bool(own.any()) else None, ties_alike=ties_alike)
-    for layer, mask in enumerate(sharing.needed(rows, depth)):
+    for layer, mask in enumerate(sharing.list_needed(rows, depth)):
         lean = layer == 0 and form == "plain"
         sharing.add_layer(mask, NOTHING if lean else np.flatnonzero(mask[union.targets]))
     sources, targets, ties = (np.concatenate(column) for column in zip(*sharing.arcs, strict=True))
@@ -129,10 +123,9 @@ def share_union(
 
 
 class _UnionStates:
-    """The distinct states of small graphs, layer by layer.
+    """The distinct states of small graphs, layer by layer, and the arcs that lead to them.
 
-    `examples` has a node of the union for each state, `number` who has which (it means nothing for
-    a node without a state), and `arcs` what leads to the states, in the order of the union.
+    `examples` has a node of the union for each state; `number` says who has which.
     """
 
     def __init__(self, union: Union, loops: Mask | None, *, ties_alike: bool) -> None:
@@ -144,7 +137,7 @@ class _UnionStates:
         self.examples: list[Ints] = []
         self.arcs: list[tuple[Ints, Ints, Ints]] = []
 
-    def needed(self, rows: Ints, depth: int) -> list[Mask]:
+    def list_needed(self, rows: Ints, depth: int) -> list[Mask]:
         """Whose states matter, for each layer from 0 to the depth."""
         mask: Mask = np.zeros(len(self._union.nodes), bool)
         mask[rows] = True
@@ -184,7 +177,8 @@ class _UnionStates:
                 keys.append(word_of(union.nodes[slots], salt + 2))
                 np.add.at(keys[-1], place[targets], word)
             key, checked = keys
-        chosen, copy = _tell_apart(key, checked)
+        chosen, copy = distinct(key)
+        assert np.array_equal(checked, checked[chosen][copy]), "a hash collision of states"
         place[slots] = self._total + copy
         example: Mask = np.zeros(len(mask), bool)
         example[slots[chosen]] = True
@@ -234,7 +228,7 @@ def share_states(
     changes = _locate_changes(field, edits, degrees=degrees)
     delta, arrivals = _spread(field, changes, degrees=degrees)
     copies = _Copies(field, changes, degrees=degrees, ties_alike=ties_alike)
-    for needed, arcs in _needed(field, changes, delta, arrivals):
+    for needed, arcs in _list_needed(field, changes, delta, arrivals):
         copies.add_layer(needed, arcs)
     return copies.query()
 
@@ -301,7 +295,7 @@ def _locate_changes(field: ArrivingField, edits: Edits, *, degrees: bool) -> Cha
         added = added[:, (added[1:3] != OUTSIDE).all(axis=0)]
         added = added[:, field.distance[added[2]] <= field.depth - int(not degrees)]
     ends = field.targets[dropped[1]]
-    touched = _touched(field, replaced[1], np.append(ends, added[2]), added, degrees=degrees)
+    touched = _find_touched(field, replaced[1], np.append(ends, added[2]), added, degrees=degrees)
     nodes = np.flatnonzero(touched)
     columns = np.full(len(field.nodes), OUTSIDE)
     columns[nodes] = np.arange(len(nodes))
@@ -322,7 +316,7 @@ def _locate_changes(field: ArrivingField, edits: Edits, *, degrees: bool) -> Cha
     )
 
 
-def _touched(
+def _find_touched(
     field: ArrivingField, replaced: Ints, ends: Ints, added: Ints, *, degrees: bool
 ) -> Mask:
     """The nodes whose states some edit may change, at a layer that somebody's answer needs."""
@@ -369,7 +363,7 @@ def _spread(field: ArrivingField, changes: Changes, *, degrees: bool) -> tuple[L
     return delta, arrivals
 
 
-def _needed(
+def _list_needed(
     field: ArrivingField, changes: Changes, delta: Layers, arrivals: list[Both]
 ) -> list[tuple[Mask, Both | None]]:
     """The copies that somebody's answer needs, by layer, and the arcs to them, if not layer 0."""
@@ -461,9 +455,9 @@ class _Copies:
         nodes = self._changes.nodes[slots - slots // width * width]
         features = None if self._features is None else self._features[slots]
         differences = self._differences(place, arrivals)
-        chosen, copy = _tell_apart(
-            *self._words(nodes, features, differences, lowest=arrivals is None)
-        )
+        key, checked = self._words(nodes, features, differences, lowest=arrivals is None)
+        chosen, copy = distinct(key)
+        assert np.array_equal(checked, checked[chosen][copy]), "a hash collision of states"
         arcs: tuple[Ints, ...] = (NOTHING, NOTHING, NOTHING)
         if arrivals is not None or self._degrees:
             rank = np.full(len(slots), OUTSIDE)
