@@ -25,7 +25,7 @@ def stability(
     The graph is perturbed by new ties, or the model by copies that you supply.
     """
     from recourse_audit.api import Audit
-    from recourse_audit.render.charts.planes import draw_stability
+    from recourse_audit.render.charts import draw_stability
     from recourse_audit.render.terminal import show_stability
 
     report = Audit.from_toml(settings, progress=True).stability(

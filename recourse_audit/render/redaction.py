@@ -119,7 +119,7 @@ PEOPLE: Table = {
 ATTRIBUTES: Table = {SetAction: "attribute", Move: "attribute", Permitted: "set"}
 
 
-def redacted(
+def redact(
     report: SubjectReport,
     level: Level,
     protected: Iterable[str] = (),

@@ -1,8 +1,7 @@
 """The page of one subject: which rows its template shows, in which order, for which reader.
 
 In: the report from the bundle. The template takes the records of the report, redacted, and says
-everything through the catalogue; nothing here holds a finished sentence. The terminal prints the
-same sections through the same macros.
+everything through the catalogue; the terminal prints the same sections.
 """
 
 import shlex
@@ -18,43 +17,32 @@ from recourse_audit.records.recourse import (
     FRAGILE,
     SEARCHED,
     Action,
-    Move,
     Option,
     SetAction,
     Survival,
     TieAction,
 )
-from recourse_audit.records.search import (
-    CarryingSet,
-    Counterfactual,
-    Explanation,
-    FrontPair,
-    Tie,
-    WholeGraph,
+from recourse_audit.records.search import CarryingSet, Counterfactual, Explanation, FrontPair, Tie
+from recourse_audit.records.subject import Caveat, EgoNode, OwnColumn, SubjectReport
+from recourse_audit.render.charts import (
+    LIMIT_DEPTH,
+    LIMIT_NODES,
+    draw_objective_grid,
+    draw_roll_out,
+    draw_tree,
 )
-from recourse_audit.records.subject import (
-    AdjustedEffect,
-    Caveat,
-    EgoNode,
-    OwnColumn,
-    SubjectReport,
-)
-from recourse_audit.render.charts.graphs import LIMIT_DEPTH, LIMIT_NODES, draw_roll_out, draw_tree
-from recourse_audit.render.charts.planes import draw_objective_grid
 from recourse_audit.render.decision_axis import AuditFacts, decision_axis
 from recourse_audit.render.drawing import Axis, Part, Picture, Strip
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.redaction import LEFT_TO_THE_AUDITOR, PROTECTED, Level, redacted
+from recourse_audit.render.redaction import LEFT_TO_THE_AUDITOR, PROTECTED, Level, redact
 
 CHECKS = ("deterministic", "node_order", "tie_order", "ties_matter", "packing")
 MOST_TIES = 8  # rows of single ties in the ladder
 MOST_NODES = 12  # people in the small picture of an explanation
-NAMES_SHOWN = 4
 SMALL = 150.0
 # Effects on a probability below this say nothing; of a score, below this share of its margin.
 NOTHING = 0.01
 MUCH_SMALLER = 0.25  # one effect is much smaller than another if it is less than this share of it
-LEAST_SHOWN = 0.0005  # smaller moves would be +0.000
 T = TypeVar("T", OwnColumn, CarryingSet)
 
 
@@ -82,6 +70,10 @@ class SubjectPage:
     attributes; only the auditor sees them.
     """
 
+    checks = CHECKS
+    left_to_the_auditor = LEFT_TO_THE_AUDITOR
+    roll_out_room = (LIMIT_NODES, LIMIT_DEPTH)
+
     def __init__(
         self,
         report: SubjectReport,
@@ -96,14 +88,18 @@ class SubjectPage:
         self.level = level
         self.facts = facts
         self.links = links
-        self.report = redacted(report, level, facts.protected, self.words)
-        self.axis = decision_axis(self.report, facts, self.words)
+        self.report = report = redact(report, level, facts.protected, self.words)
+        self.axis = decision_axis(report, facts, self.words)
         self.groups = [self.words.name(value) for value in (members or {}).values() if value]
         self.shows_others = level != "subject"
         self.without_ties = report.note == "no_ties"
-        self.left_to_the_auditor = LEFT_TO_THE_AUDITOR
-        self.checks = CHECKS
-        self.roll_out_room = (LIMIT_NODES, LIMIT_DEPTH)
+        self.options = report.recourse.options if report.recourse else ()
+        self.columns = report.own_data.columns if report.own_data else ()
+        near = report.ego_network
+        self.people = near.nodes if near is not None and len(near.nodes) > 1 else ()
+        # What the search found, unless no pair moves the answer.
+        self.counterfactuals = () if report.moves_nothing else report.counterfactuals
+        self.caveats = report.caveats if self.counterfactuals else ()
 
     def probe_key(self, name: str, note: str) -> str:
         """The message for a note of the probes; empty for one that can only be quoted."""
@@ -135,11 +131,6 @@ class SubjectPage:
     # ------------------------------------------------------------------ own data and the ladder
 
     @cached_property
-    def columns(self) -> tuple[OwnColumn, ...]:
-        """The subject's own columns."""
-        return self.report.own_data.columns if self.report.own_data is not None else ()
-
-    @cached_property
     def column_ladder(self) -> tuple[list[OwnColumn], list[OwnColumn]]:
         """Own columns whose value at the reference moves the answer, and those where it does not.
 
@@ -152,49 +143,28 @@ class SubjectPage:
         )
 
     @cached_property
-    def _tie_ladder(self) -> tuple[list[CarryingSet], list[CarryingSet]]:
+    def tie_ladder(self) -> tuple[list[CarryingSet], list[CarryingSet], list[CarryingSet]]:
+        """Own ties: the rows of the ladder, others that move the answer, and those that do not."""
         carriers = self.report.carriers
-        return self._split(carriers.own if carriers is not None and self.shows_others else ())
-
-    @property
-    def moving_ties(self) -> list[CarryingSet]:
-        """The own ties that move the answer when they are removed."""
-        return self._tie_ladder[0]
-
-    @property
-    def still_ties(self) -> list[CarryingSet]:
-        """The own ties that do not: they share a row."""
-        return self._tie_ladder[1]
-
-    @property
-    def ladder_ties(self) -> list[CarryingSet]:
-        """The own ties that the ladder has room for: those that move the answer farthest."""
-        farthest = sorted(self.moving_ties, key=lambda tie: -abs(self.gain(tie)))[:MOST_TIES]
-        return [tie for tie in self.moving_ties if any(tie is other for other in farthest)]
-
-    @property
-    def further_ties(self) -> list[CarryingSet]:
-        """The own ties that move the answer and that the ladder has no room for."""
-        return [
-            tie for tie in self.moving_ties if not any(tie is other for other in self.ladder_ties)
-        ]
+        moving, still = self._split(carriers.own if carriers and self.shows_others else ())
+        by_size = sorted(moving, key=lambda tie: -abs(self._gain(tie)))
+        least = abs(self._gain(by_size[MOST_TIES - 1])) if len(moving) > MOST_TIES else 0.0
+        rows = [tie for tie in moving if abs(self._gain(tie)) >= least][:MOST_TIES]
+        return rows, [tie for tie in moving if tie not in rows], still
 
     def _split(self, rows: Iterable[T]) -> tuple[list[T], list[T]]:
         """What moves the answer, the most favourable move first, and what does not."""
-        ordered = sorted(rows, key=lambda row: -self.gain(row))
-        moving, still = list[T](), list[T]()
-        for row in ordered:
-            (moving if self._moves(row) else still).append(row)
-        return moving, still
+        ordered = sorted(rows, key=lambda row: -self._gain(row))
+        moving = [row for row in ordered if self._flips_or_moves(row)]
+        return moving, [row for row in ordered if not self._flips_or_moves(row)]
 
-    def _moves(self, row: OwnColumn | CarryingSet) -> bool:
+    def _flips_or_moves(self, row: OwnColumn | CarryingSet) -> bool:
         answer = row.answer if isinstance(row, OwnColumn) else row
-        flips = answer is not None and answer.flips
-        return flips or abs(self.gain(row)) >= self.least_effect
+        return answer is not None and (answer.flips or abs(self._gain(row)) >= self.least_effect)
 
-    def gain(self, row: OwnColumn | CarryingSet) -> float:
+    def _gain(self, row: OwnColumn | CarryingSet) -> float:
         """How far a change goes towards a favourable decision."""
-        answer: WholeGraph | CarryingSet | None = row.answer if isinstance(row, OwnColumn) else row
+        answer = row.answer if isinstance(row, OwnColumn) else row
         after = None if answer is None else self.axis.value(answer)
         return self.axis.gain(self.axis.decided, after) or 0.0
 
@@ -219,19 +189,20 @@ class SubjectPage:
     @property
     def command(self) -> str:
         """The command that asks about the first row of the ladder; empty if there is none."""
-        if self.level != "auditor":
+        references = [
+            (column.name, column.reference)
+            for column in (*self.column_ladder[0], *self.column_ladder[1])
+        ]
+        changes = [
+            f"{name}={value if isinstance(value, str) else f'{value:.12g}'}"
+            for name, value in references
+        ]
+        rows, _, still = self.tie_ladder
+        changes += [f"drop {'-'.join(tie.removed[0])}" for tie in (*rows, *still)]
+        if self.level != "auditor" or not changes:
             return ""
         subject = self.report.subject.id
-        change = ""
-        for column in (*self.column_ladder[0], *self.column_ladder[1])[:1]:
-            value = column.reference
-            text = value if isinstance(value, str) else f"{value:.12g}"
-            change = f"{column.name}={text}"
-        for tie in (*self.moving_ties, *self.still_ties)[:1] if not change else ():
-            change = f"drop {'-'.join(tie.removed[0])}"
-        if not change:
-            return ""
-        words = ("recourse-audit", "explain", "audit.toml", subject, "--what-if", change)
+        words = ("recourse-audit", "explain", "audit.toml", subject, "--what-if", changes[0])
         return shlex.join(words)
 
     # ------------------------------------------------------------------ ties and people
@@ -240,46 +211,28 @@ class SubjectPage:
         """Whom a tie of the subject leads to."""
         return next((end for end in tie if end != self.report.subject.id), tie[0])
 
-    def kinds_with(self, person: str) -> str:
-        """What the subject's ties with somebody are called; empty if they have none, or no kind."""
-        near, subject = self.report.ego_network, self.report.subject.id
-        counts = Counter[str]()
+    def kinds_between(self, person: str, other: str) -> str:
+        """What the ties of two people are called; empty if the report does not say."""
+        near, counts = self.report.ego_network, Counter[str]()
         for tie in near.ties if near else ():
-            if frozenset(tie.ends) == frozenset((subject, person)):
+            if frozenset(tie.ends) == frozenset((person, other)) and tie.kind:
                 counts[tie.kind] += tie.count
-        return ", ".join(
-            self.words.tie_name(kind)
-            if count == 1
-            else f"{self.words.tie_name(kind, count)} \N{MULTIPLICATION SIGN}{count}"
-            for kind, count in counts.items()
-            if kind
+        times = {kind: f" \N{MULTIPLICATION SIGN}{count}" for kind, count in counts.items()}
+        return self.words.listed(
+            [
+                self.words.tie_name(kind, count) + (times[kind] if count > 1 else "")
+                for kind, count in counts.items()
+            ]
         )
-
-    def kind_of(self, tie: Tie) -> str:
-        """What a tie between any two people is called; empty if the report does not say."""
-        near = self.report.ego_network
-        kinds = dict.fromkeys(
-            self.words.tie_name(between.kind)
-            for between in (near.ties if near else ())
-            if frozenset(between.ends) == frozenset(tie) and between.kind
-        )
-        return ", ".join(kinds)
 
     def decision_on(self, person: str) -> str:
         """The decision on somebody near, in the user's word; empty if there is none."""
-        near = self.report.ego_network
-        found = next((node for node in (near.nodes if near else ()) if node.id == person), None)
-        return self.words.class_name(found.decision) if found is not None and found.decision else ""
+        decision = next((node.decision for node in self.people if node.id == person), "")
+        return self.words.class_name(decision) if decision else ""
 
     def list_ties(self, ties: Iterable[Tie]) -> list[str]:
         """Ties by their ends."""
         return ["\N{EN DASH}".join(tie) for tie in ties]
-
-    @cached_property
-    def people(self) -> tuple[EgoNode, ...]:
-        """Everybody near: the subject, then the nearest; empty if there is nobody else."""
-        near = self.report.ego_network
-        return near.nodes if near is not None and len(near.nodes) > 1 else ()
 
     @property
     def neighbours_by_distance(self) -> list[tuple[int, list[EgoNode]]]:
@@ -306,11 +259,8 @@ class SubjectPage:
 
     def explanations_with(self, node: EgoNode) -> str:
         """The numbers of the counterfactuals whose explanation somebody is in."""
-        return ", ".join(
-            str(number)
-            for number, pair in enumerate(self.counterfactuals, start=1)
-            if node.id in pair.explanation.nodes
-        )
+        pairs = enumerate(self.counterfactuals, start=1)
+        return ", ".join(str(number) for number, pair in pairs if node.id in pair.explanation.nodes)
 
     # ------------------------------------------------------------------ options
 
@@ -319,7 +269,7 @@ class SubjectPage:
         changes: dict[object, tuple[Action, tuple[Tie, ...]]] = {}
         for number, action in enumerate(actions):
             ties = () if isinstance(action, SetAction) else action.ties
-            own = [tie for tie in ties if self.report.subject.id in tie]
+            own = any(self.report.subject.id in tie for tie in ties)
             key = (action.do, action.kind) if own and isinstance(action, TieAction) else number
             changes[key] = (action, (*changes.get(key, (action, ()))[1], *ties))
         return list(changes.values())
@@ -339,33 +289,24 @@ class SubjectPage:
             return self.words.say("subject.protected")
         return self.words.name(attribute)
 
-    def move_words(self, move: SetAction | Move) -> str:
-        """An attribute before and after, in the user's units."""
-        before, after = move.before, move.after
-        key = "set"
-        if not isinstance(before, str) and not isinstance(after, str):
-            key = "raise" if after > before else "lower"
-        return self.words.say(
-            f"subject.change.{key}",
-            name=self.name(move.attribute),
-            before=self.words.value(before, move.unit),
-            after=self.words.value(after, move.unit),
-        )
-
     @property
     def strongest(self) -> Option:
         """The option that worked in the most tests."""
-        assert self.report.recourse is not None
         return max(
-            self.report.recourse.options,
+            self.options,
             key=lambda option: option.robustness.held_share if option.robustness else -1.0,
         )
 
     @property
+    def easiest_change(self) -> Action | None:
+        """A change of the least effort, by which a reader can measure the others."""
+        actions = [action for option in self.options for action in option.actions if action.cost]
+        return min(actions, key=lambda action: action.cost or 0.0, default=None)
+
+    @property
     def effort_decimals(self) -> int:
         """With how many decimals every effort of the page is written."""
-        options = self.report.recourse.options if self.report.recourse else ()
-        costs = [f"{option.cost:g}" for option in options]
+        costs = [f"{option.cost:g}" for option in self.options]
         return max((6 if "e" in cost else len(cost.partition(".")[2]) for cost in costs), default=0)
 
     def is_fragile(self, option: Option) -> bool:
@@ -377,18 +318,9 @@ class SubjectPage:
         words = self.words
         between = words.interval(words.percent(tests.low), words.percent(tests.high))
         alt = f"{label}: {words.out_of(tests.count, draws)} ({between})"
-        axis = Axis(low=0.0, high=1.0, ticks=(FRAGILE,), width=SMALL)
-        strip = Strip(axis, alt, height=18)
-        return strip.interval(
-            tests.share, tests.low, tests.high, filled=True, mark="square"
-        ).picture()
-
-    def list_people(self, people: Sequence[str]) -> str:
-        """The first few names, and how many more there are."""
-        listed = list(people[:NAMES_SHOWN])
-        if len(people) > NAMES_SHOWN:
-            listed.append(self.words.say_count("subject.others.more", len(people) - NAMES_SHOWN))
-        return self.words.listed(listed)
+        strip = Strip(Axis(low=0.0, high=1.0, width=SMALL), alt, height=18).tick(FRAGILE)
+        ends = (tests.share, tests.low, tests.high)
+        return strip.interval(*ends, filled=True, mark="square").picture()
 
     def changes_others(self, option: Option) -> bool:
         """Whether an option changes the decision on somebody else."""
@@ -398,8 +330,7 @@ class SubjectPage:
     @property
     def changes_anyone(self) -> bool:
         """Whether any option does."""
-        options = self.report.recourse.options if self.report.recourse else ()
-        return any(map(self.changes_others, options))
+        return any(map(self.changes_others, self.options))
 
     @property
     def searched(self) -> bool:
@@ -413,24 +344,19 @@ class SubjectPage:
 
     @property
     def needs_review(self) -> bool:
-        """Whether own data alone would be approved, and no option exists."""
-        own, recourse = self.report.own_data, self.report.recourse
-        approved = own is not None and own.alone is not None and own.alone.favourable
-        return approved and recourse is not None and not recourse.options
+        """Whether own data alone would be approved, and no option is known."""
+        own = self.report.own_data
+        return (
+            own is not None and own.alone is not None and own.alone.favourable and not self.options
+        )
 
     @property
     def people_in_options(self) -> list[str]:
         """The others at the ends of ties that options change: no letter may name them."""
-        options = self.report.recourse.options if self.report.recourse else ()
-        changes = [change for option in options for change in self.changes_of(option.actions)]
+        changes = [change for option in self.options for change in self.changes_of(option.actions)]
         return self.others_in(tie for _, ties in changes for tie in ties)
 
     # ------------------------------------------------------------------ counterfactuals
-
-    @property
-    def counterfactuals(self) -> tuple[Counterfactual, ...]:
-        """What the search found, unless no pair moves the answer."""
-        return () if self.report.moves_nothing else self.report.counterfactuals
 
     def counts(self, gain: float | None) -> str:
         """Whether removed ties count for the subject or against, if it is worth a sentence."""
@@ -474,21 +400,20 @@ class SubjectPage:
 
     def draw_explanation(self, pair: Counterfactual) -> Picture | None:
         """The explanation as a small graph; None where it is too large to be read."""
-        report, words = self.report, self.words
-        ends = [end for tie in pair.explanation.edges for end in tie]
-        names = list(dict.fromkeys((report.subject.id, *ends)))
+        subject, words = self.report.subject, self.words
+        ties = pair.explanation.edges
+        names = list(dict.fromkeys((subject.id, *(end for tie in ties for end in tie))))
         if len(names) > MOST_NODES:
             return None
-        known = {node.id: _is_favourable(node) for node in self.people}
-        known.setdefault(report.subject.id, report.subject.favourable)
-        place = {name: number for number, name in enumerate(names)}
+        known = {subject.id: subject.favourable if subject.decision else None}
+        known |= {node.id: _is_favourable(node) for node in self.people}
         gone = {frozenset(tie) for tie in pair.removed}
-        kept = [tie for tie in pair.explanation.edges if frozenset(tie) not in gone]
+        kept = [tie for tie in ties if frozenset(tie) not in gone]
         return draw_tree(
             names,
             [known.get(name) for name in names],
-            [(place[a], place[b]) for a, b in pair.explanation.edges],
-            [(place[a], place[b]) for a, b in pair.removed if a in place and b in place],
+            [(names.index(a), names.index(b)) for a, b in ties],
+            [(names.index(a), names.index(b)) for a, b in ties if frozenset((a, b)) in gone],
             word=words.say("subject.cf.removed"),
             alt=words.say(
                 "subject.cf.graph.alt",
@@ -505,16 +430,7 @@ class SubjectPage:
             if caveat.kind == "confounders" and caveat.counterfactual == number
         ]
 
-    def count_draws(self, share: float, effect: AdjustedEffect) -> str:
-        """A share of draws as a count; what is left of 1 may be a little less than nothing."""
-        return self.words.out_of(round(max(share, 0.0) * effect.draws), effect.draws)
-
     # ------------------------------------------------------------------ evidence
-
-    @property
-    def caveats(self) -> tuple[Caveat, ...]:
-        """What must be said beside the counterfactuals that the page shows."""
-        return self.report.caveats if self.counterfactuals else ()
 
     def counterfactual_of(self, caveat: Caveat) -> Counterfactual | None:
         """The counterfactual that a measured caveat is about."""
@@ -522,12 +438,6 @@ class SubjectPage:
         if caveat.kind != "confounders" or place is None or place > len(self.counterfactuals):
             return None
         return self.counterfactuals[place - 1]
-
-    def move_size(self, move: float) -> str:
-        """A move with its sign; a small one with as many decimals as it has."""
-        if move == 0:
-            return self.words.say("subject.caveat.nothing")
-        return self.words.signed(move, 3 if abs(move) >= LEAST_SHOWN else 6)
 
     def draw_computation(self, caveat: Caveat) -> tuple[Picture | None, str]:
         """The computation behind a caveat, or the key of why it is not drawn.
@@ -538,14 +448,13 @@ class SubjectPage:
         if pair is None or depth is None:
             return None, ""
         subject = self.report.subject.id
-        nodes = [subject, *(node for node in pair.explanation.nodes if node != subject)]
+        nodes = list(dict.fromkeys((subject, *pair.explanation.nodes)))
         if len(nodes) > LIMIT_NODES or depth > LIMIT_DEPTH:
             return None, "too_large"
-        number = {node: place for place, node in enumerate(nodes)}
-        ties = [(number[a], number[b]) for a, b in pair.explanation.edges]
+        ties = [(nodes.index(a), nodes.index(b)) for a, b in pair.explanation.edges]
         arcs = [arc for a, b in ties for arc in ((a, b), (b, a))]
         kept = {subject, *(end for tie in pair.kept for end in tie)}
-        removed = [number[node] for node in nodes if node not in kept]
+        removed = [place for place, node in enumerate(nodes) if node not in kept]
         rolled = roll_out(arcs, range(len(nodes)), subject=0, removed=removed, depth=depth)
         if {nodes[place] for place in rolled.confounding_nodes} != set(caveat.variables):
             return None, "directed"
@@ -554,16 +463,14 @@ class SubjectPage:
     @property
     def answers(self) -> list[tuple[str, Mapping[str, float]]]:
         """The probability of each class: as decided, on own data alone, for the first pair."""
-        first = self.counterfactuals[0]
-        columns: list[tuple[str, Mapping[str, float]]] = [
-            ("whole", self.report.subject.probabilities),
-            ("explanation_1", first.explanation.probabilities),
-            ("counterfactual_1", first.probabilities),
-        ]
-        alone = self.report.own_data.alone if self.report.own_data is not None else None
-        if alone is not None and alone.probabilities:
-            columns.insert(1, ("alone", alone.probabilities))
-        return columns
+        first, own = self.counterfactuals[0], self.report.own_data
+        columns = {
+            "whole": self.report.subject.probabilities,
+            "alone": own.alone.probabilities if own is not None and own.alone is not None else {},
+            "explanation_1": first.explanation.probabilities,
+            "counterfactual_1": first.probabilities,
+        }
+        return [(key, chances) for key, chances in columns.items() if chances or key != "alone"]
 
     def draw_pairs(self) -> Picture | None:
         """All pairs of the search by both objectives."""

@@ -31,7 +31,7 @@ from recourse_audit.records.recourse import (
     TieAction,
 )
 from recourse_audit.records.subject import StabilityReport, StabilityRow
-from recourse_audit.render.charts.planes import draw_stability
+from recourse_audit.render.charts import draw_stability
 from recourse_audit.search.evaluation import Scope
 from tests.audits import IDS, SAMPLES, lending_audit, small_audit
 from tests.command import command, one_line

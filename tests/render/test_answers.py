@@ -9,7 +9,7 @@ from recourse_audit.records.model import RuleReport
 from recourse_audit.records.search import WholeGraph
 from recourse_audit.records.subject import DecisionLine
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.redaction import redacted
+from recourse_audit.render.redaction import redact
 from recourse_audit.render.terminal import rule_sentence
 from tests.render.subject_pages import read
 from tests.render.subject_reports import made_report
@@ -76,7 +76,7 @@ def test_under_a_quota_the_subjects_copy_does_not_say_whose_place_it_would_be() 
     line = DecisionLine(rule="quota", cut_off=0.71, score=0.58, margin=-0.13, places=5, rank=7)
     report = replace(report, decision=line)
     for level, shown in (("auditor", True), ("reviewer", True), ("subject", False)):
-        seen = redacted(report, level)  # type: ignore[arg-type]
+        seen = redact(report, level)  # type: ignore[arg-type]
         assert (seen.decision.cut_off is not None) is shown
         assert (seen.decision.margin is not None) is shown
         assert seen.decision.rank == 7

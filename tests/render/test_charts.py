@@ -11,8 +11,7 @@ import pytest
 from recourse_audit.audit.rollout import roll_out
 from recourse_audit.records.group_figures import Interval
 from recourse_audit.records.search import ObjectiveGrid
-from recourse_audit.render.charts.graphs import draw_roll_out, draw_tree, place_tree
-from recourse_audit.render.charts.planes import draw_objective_grid
+from recourse_audit.render.charts import draw_objective_grid, draw_roll_out, draw_tree, place_tree
 from recourse_audit.render.drawing import (
     COLOURS,
     Drawing,

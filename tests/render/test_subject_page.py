@@ -37,7 +37,7 @@ from recourse_audit.records.subject import (
     OwnData,
     SubjectReport,
 )
-from recourse_audit.render.redaction import LEVELS, SOMEBODY, Level, redacted
+from recourse_audit.render.redaction import LEVELS, SOMEBODY, Level, redact
 from tests.render.subject_pages import named, read, read_made
 from tests.render.subject_reports import (
     PROBES,
@@ -290,7 +290,7 @@ def test_parallel_ties_of_the_subject_are_named_by_every_kind() -> None:
         EgoTie(ends=("P0000", "P0001"), kind="guarantor"),
     )
     page = read(replace(made, ego_network=replace(made.ego_network, ties=ties)))
-    assert page.ladder[-1][0] == "Payment ties ×2, guarantor tie: P0001 (approved)"
+    assert page.ladder[-1][0] == "Payment ties ×2 and guarantor tie: P0001 (approved)"
 
 
 @pytest.mark.parametrize("better", ["higher", "lower"])
@@ -877,7 +877,7 @@ def test_a_reviewer_meets_the_same_person_under_the_same_number_everywhere() -> 
 def test_the_subjects_copy_shows_nothing_of_ties_and_of_other_people() -> None:
     """Which way a single tie moves the answer tells how the person at its other end was decided."""
     made = with_first(own_carriers(made_report(), 0.85, 0.4), whole_graph=whole_graph(0.8))
-    shown = redacted(made, "subject")
+    shown = redact(made, "subject")
     assert shown.carriers is not None
     assert shown.carriers.own == ()
     page = read(made, level="subject")
@@ -901,7 +901,7 @@ def test_the_subjects_copy_shows_nothing_of_ties_and_of_other_people() -> None:
 
 
 def test_numbers_of_people_go_by_distance_from_the_subject() -> None:
-    shown = redacted(made_report(nx.star_graph(3)), "reviewer")
+    shown = redact(made_report(nx.star_graph(3)), "reviewer")
     assert shown.ego_network is not None
     names = [node.id for node in shown.ego_network.nodes]
     assert names == ["P0000", "person 1", "person 2", "person 3"]
@@ -932,7 +932,7 @@ def everything() -> SubjectReport:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_no_field_of_a_redacted_report_names_anybody_else(level: Level) -> None:
-    text = SUBJECT.write(redacted(everything(), level, ["gender"]))
+    text = SUBJECT.write(redact(everything(), level, ["gender"]))
     assert bool(OTHERS.search(text)) == (level == "auditor")
     assert ("gender" in text) == (level == "auditor")
     assert ("person 1" in text) == (level == "reviewer")
@@ -940,9 +940,9 @@ def test_no_field_of_a_redacted_report_names_anybody_else(level: Level) -> None:
 
 
 def test_the_auditors_copy_is_the_report_with_its_text_made_plain() -> None:
-    assert redacted(everything(), "auditor", ["gender"]) == everything()
+    assert redact(everything(), "auditor", ["gender"]) == everything()
     hostile = made_report(name=lambda place: f"\x1b[2J{place}", kind="new\nline")
-    shown = redacted(hostile, "auditor")
+    shown = redact(hostile, "auditor")
     assert shown.subject.id == "\\x1b[2J0"
     assert shown.counterfactuals[0].removed == (("\\x1b[2J1", "\\x1b[2J2"),)
     assert "\\n" in SUBJECT.write(shown)

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from recourse_audit.records.search import Carriers, CarryingSet, SetsTried, WholeGraph
 from recourse_audit.records.subject import DecisionLine, SubjectReport
-from recourse_audit.render.redaction import LEVELS, Level, redacted
+from recourse_audit.render.redaction import LEVELS, Level, redact
 from recourse_audit.render.terminal import show_subject
 from tests.audits import lending_audit
 from tests.command import command
@@ -248,7 +248,7 @@ def test_nobody_else_is_named_by_the_ties_that_carry_a_decision(level: Level) ->
     html = read(report, level=level).html
     for name in ("P0001", "P9876"):
         assert name not in html
-    shown = redacted(report, level)
+    shown = redact(report, level)
     assert shown.carriers is not None
     assert report.carriers is not None
     if level == "subject":
