@@ -7,6 +7,7 @@ first finding of an audit: on how many people, on whom, and what would explain m
 from collections import Counter
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from recourse_audit.audit.population import check_column, group_values, groups_by
 from recourse_audit.errors import GraphError
@@ -190,8 +191,6 @@ def _between(low: float, high: float) -> float:
 
 def _better_order(classes: tuple[str, ...], recorded: Ints, decided: Ints) -> BetterRule | None:
     """The order of classes with which the model's outputs agree with the record most often."""
-    from scipy.optimize import linear_sum_assignment  # here, because it loads slowly
-
     if not len(recorded):
         return None
     counts = np.zeros((len(classes), len(classes)), np.int64)

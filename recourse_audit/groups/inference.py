@@ -22,7 +22,7 @@ Among very many people, D and V1 are those of a sample of them. The variance of 
 few stands for that of the gap between all, which is smaller: no gap is shown that a test on
 everybody would not show, and 20,000 people are enough to find a gap of a few points.
 
-This module alone imports `scipy.stats`, when it is needed: it loads slowly.
+This module alone imports statsmodels and `scipy.stats`, when they are needed: both load slowly.
 """
 
 import math
@@ -449,23 +449,27 @@ def mid_ranks(values: Floats) -> Floats:
     The difference of mean ranks between two groups is the chance that somebody of the one has more
     than somebody of the other, minus the chance of less.
     """
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: Floats = 2 * (np.cumsum(counts) - (counts - 1) / 2)[place] / values.size
+    from scipy.stats import rankdata
+
+    ranks: Floats = 2 * rankdata(values) / values.size
     return ranks
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Holm's adjusted p values of a family."""
-    order = np.argsort(p_values, kind="stable")
-    steps = np.asarray(p_values, float)[order] * np.arange(len(p_values), 0, -1)
-    adjusted = np.empty(len(p_values))
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)
-    return [float(p_value) for p_value in adjusted]
+    from statsmodels.stats.multitest import multipletests
+
+    if not p_values:
+        return []
+    adjusted: list[float] = multipletests(p_values, method="holm")[1].tolist()
+    return adjusted
 
 
 def cohens_h(share: float, other: float) -> float:
     """The effect size of two rates."""
-    return float(2 * (np.arcsin(np.sqrt(share)) - np.arcsin(np.sqrt(other))))
+    from statsmodels.stats.proportion import proportion_effectsize
+
+    return float(proportion_effectsize(share, other))
 
 
 def fisher(values: Floats, member: Mask) -> float:

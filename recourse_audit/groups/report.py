@@ -1,17 +1,14 @@
 """The group report of an audit, made from its stored bundle alone: no model, no graph."""
 
-import ctypes
 import itertools
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
-import scipy
+from threadpoolctl import threadpool_limits
 
 from recourse_audit.bundle.reader import StoredAudit
 from recourse_audit.errors import InputError
@@ -87,7 +84,8 @@ def group_report(
     with what came true later, if there is one, and `scored` says that the model gives scores.
     `progress` is told how many pairs of groups were compared, and how many there are.
     """
-    with one_thread():
+    # Sums of several threads differ in their last digits from those of one.
+    with threadpool_limits(1, "blas"):
         population = read_population(store, settings, communities)
         design = design_tables(population, settings)
         everywhere = divisions_of(population, design, None, None) if design.outcomes else None
@@ -138,36 +136,6 @@ def group_report(
         error_rates=error_rates,
         left_out=tuple(design.left_out),
     )
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let the OpenBLAS of numpy and scipy compute with one thread, then with as many as before.
-
-    Sums of several threads differ in their last digits from those of one, so the same audit would
-    have other bytes on another machine. Another library than the one that comes with their wheels
-    is left as it is.
-    """
-    threads = []
-    for package in (np, scipy):
-        root = Path(str(package.__file__)).parent
-        for path in (
-            *root.parent.glob(f"{root.name}.libs/*openblas*"),
-            *root.glob(".dylibs/*openblas*"),
-        ):
-            library = ctypes.CDLL(str(path))
-            for suffix in ("64_", ""):
-                getter = getattr(library, f"scipy_openblas_get_num_threads{suffix}", None)
-                setter = getattr(library, f"scipy_openblas_set_num_threads{suffix}", None)
-                if getter and setter:
-                    threads.append((setter, getter()))
-    try:
-        for setter, _ in threads:
-            setter(1)
-        yield
-    finally:
-        for setter, before in threads:
-            setter(before)
 
 
 def _overall(inputs: Inputs, shown: Divisions | None) -> Overall:
