@@ -30,10 +30,10 @@ from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.actions import NONE, action_table
-from recourse_audit.recourse.combinations import every
+from recourse_audit.recourse.conditions import every
 from recourse_audit.recourse.policy import Policy, open_policy
 from recourse_audit.recourse.search import RecourseSearch
-from recourse_audit.recourse.verification import Verifier
+from recourse_audit.recourse.trials import Verifier
 from recourse_audit.settings import (
     ModelSettings,
     load_settings,

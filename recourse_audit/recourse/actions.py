@@ -12,9 +12,9 @@ turns all new rows of a batch into features in one call, and what it said about 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,6 @@ from recourse_audit.records.recourse import (
     TogetherAction,
 )
 from recourse_audit.recourse.attributes import (
-    Attribute,
     Levels,
     Movement,
     Value,
@@ -51,6 +50,15 @@ NONE = -1
 LARGEST_KEY = 2**62
 NO_PLACES = np.empty(0, np.int64)
 
+Moves = Sequence[tuple[Movement, Levels]]
+# Ties to drop or to add: their ends, kinds and relations to the subject, and the first arc of one
+# that exists. `owner` is the place of the first tie of those that it ends together with (its own
+# place, unless a rule ends them together); `rule` is the number of that rule, or -1.
+Ties = NDArray[np.void]
+TIE = np.dtype(
+    [(n, np.int64) for n in ("source", "target", "kind", "relation", "arc", "owner", "rule")]
+)
+
 
 def action_text(action: Action) -> str:
     """A change as somebody would type it."""
@@ -62,152 +70,79 @@ def action_text(action: Action) -> str:
     return f"{action.do} {action.tie[0]}-{action.tie[1]}:{action.kind}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ties:
-    """Ties to drop or to add: their ends, kinds and relations to the subject.
-
-    `arc` is the first arc of a tie that exists. `owner` is the place of the first tie of those that
-    it ends together with: its own place, unless a rule ends them `together`.
-    """
-
-    source: Ints
-    target: Ints
-    kind: Ints
-    relation: Ints
-    arc: Ints
-    owner: Ints
-    together: Mask
-
-    def take(self, rows: Ints) -> "Ties":
-        """Some of the ties; owners keep their numbers."""
-        return Ties(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TieChanges:
-    """Changes of ties, of which the first `drops` end some: kinds, costs, and the ties of each.
-
-    Change c is about the ties from `starts[c]` to `starts[c + 1]`: several, if they end `together`.
-    A tie has its ends as node numbers, and its first arc if it exists.
-    """
-
-    drops: int
-    kind: Ints
-    cost: Floats
-    together: Mask
-    starts: Ints
-    source: Ints
-    target: Ints
-    arc: Ints
-
-    def __len__(self) -> int:
-        return len(self.kind)
-
-
 @dataclass(frozen=True, kw_only=True)
 class ActionTable:
     """The actions of one subject: ties to drop, ties to add, then levels of attributes.
 
-    Action a changes the ties from `tie_starts[a]` to `tie_starts[a + 1]`, and sets the features
-    `column[changes[a]:changes[a + 1]]` to `number`, in the table's units; with an `encoder`, it
-    sets columns instead, and the features follow (see `assignments`). `denied` counts the ties that
-    only the deny list forbids; `unreachable` are levels that only an implied attribute forbids: how
-    many, by family.
+    Action a changes the ties from `tie_starts[a]` to `tie_starts[a + 1]`: several if they end
+    `together`, none if it sets an attribute. A tie has its ends as node numbers, and its first arc
+    if it exists. Other actions are levels of the attributes of `moves`: `move` is the place of the
+    rule there (`NONE` for ties), `steps` how many signed steps lead to the level. They set the
+    features `column[changes[a]:changes[a + 1]]` to `number`, in the table's units; with an
+    `encoder`, they set columns instead, and the features follow (see `assignments`).
+
+    `own` actions change the subject's own ties, or set an attribute. Those of one `group` exclude
+    each other. `denied` counts the ties that only the deny list forbids; `unreachable` are levels
+    that only an implied attribute forbids: how many, by family.
     """
 
     graph: Graph
     subject: int
-    ties: TieChanges
-    moves: tuple[tuple[Movement, Levels], ...]
-    denied: int = 0
-    encoder: Encoder | None = None
-    unreachable: tuple[tuple[Movement, Levels], ...] = ()
+    do: NDArray[np.int8]
+    kind: Ints
+    cost: Floats
+    together: Mask
+    own: Mask
+    group: Ints
+    tie_starts: Ints
+    source: Ints
+    target: Ints
+    arc: Ints
+    move: Ints
+    steps: Ints
+    changes: Ints
+    column: Ints
+    number: Floats
+    moves: Moves
+    denied: int
+    encoder: Encoder | None
+    unreachable: Moves
 
     def __len__(self) -> int:
         return len(self.do)
 
     @cached_property
-    def do(self) -> NDArray[np.int8]:
-        counts = [self.ties.drops, len(self.ties) - self.ties.drops, sum(self._sizes)]
-        return np.repeat(np.arange(3, dtype=np.int8), counts)
-
-    @cached_property
-    def tie_starts(self) -> Ints:
-        """Where the ties of each action begin; an attribute has none."""
-        starts = self.ties.starts
-        return np.pad(starts, (0, sum(self._sizes)), constant_values=starts[-1])
-
-    @cached_property
-    def own(self) -> Mask:
-        """Whether an action changes the subject's own ties, adds one, or sets an attribute."""
-        first = self.ties.starts[:-1]
-        ends = self.ties.source[first], self.ties.target[first]
-        mine = (ends[0] == self.subject) | (ends[1] == self.subject)
-        return np.pad(mine, (0, sum(self._sizes)), constant_values=True)
-
-    @cached_property
-    def kind(self) -> Ints:
-        """The kind of an action's ties; 0 for attributes."""
-        return np.pad(self.ties.kind, (0, sum(self._sizes)))
-
-    @cached_property
-    def together(self) -> Mask:
-        """Whether an action ends all ties of a kind as one change."""
-        return np.pad(self.ties.together, (0, sum(self._sizes)))
-
-    @cached_property
-    def move(self) -> Ints:
-        """The place of an attribute's rule in `moves`; `NONE` for ties."""
-        own = np.repeat(np.arange(len(self.moves)), self._sizes)
-        return np.concatenate((np.full(len(self.ties), NONE), own))
-
-    @cached_property
-    def steps(self) -> Ints:
-        """Signed steps of an attribute; 0 for ties."""
-        own = [levels.steps for _, levels in self.moves]
-        return np.concatenate((np.zeros(len(self.ties), np.int64), *own))
-
-    @cached_property
-    def cost(self) -> Floats:
-        return np.concatenate((self.ties.cost, *(levels.cost for _, levels in self.moves)))
-
-    @cached_property
-    def group(self) -> Ints:
-        """Actions of one group exclude each other."""
-        families = np.array([movement.family for movement, _ in self.moves], np.int64)
-        _, number = np.unique(np.repeat(families, self._sizes), return_inverse=True)
-        return np.concatenate((np.arange(len(self.ties)), len(self.ties) + number))
+    def drops(self) -> int:
+        """How many actions drop ties; they come first."""
+        return int(np.searchsorted(self.do, ADD))
 
     @cached_property
     def touches(self) -> Ints:
         """What an action touches: its ties, or an attribute at whatever level."""
-        return np.where(self.do == SET, len(self.ties) + self.move, np.arange(len(self)))
+        ties = int(np.searchsorted(self.do, SET))
+        return np.append(np.arange(ties), ties + self.move[ties:])
 
-    @cached_property
-    def changes(self) -> Ints:
-        """Where the numbers that each action sets begin."""
-        widths = [np.full(len(levels), levels.numbers.shape[1]) for _, levels in self.moves]
-        return np.cumsum(np.concatenate((np.zeros(len(self.ties) + 1, np.int64), *widths)))
+    def keys(self, combinations: Ints, width: int | None = None) -> NDArray[Any]:
+        """A number for each combination (or text, where numbers would be too large).
 
-    @cached_property
-    def column(self) -> Ints:
-        """The feature that each number is about; `NONE` if it is not a feature."""
-        rows = [
-            [a.column if isinstance(a, Attribute) else NONE for a in movement.attributes]
-            for movement, _ in self.moves
-        ]
-        return np.concatenate((NO_PLACES, *map(np.tile, rows, self._sizes)))
-
-    @cached_property
-    def number(self) -> Floats:
-        return np.concatenate((np.empty(0), *(levels.numbers.ravel() for _, levels in self.moves)))
+        It does not depend on the order of the actions, nor, for a given `width`, on the padding.
+        """
+        width = combinations.shape[1] if width is None else width
+        digits = np.sort(combinations - NONE, axis=1)
+        base = len(self) + 1
+        if base**width < LARGEST_KEY:
+            keys: Ints = digits @ base ** np.arange(width - digits.shape[1], width)
+            return keys
+        wide = np.zeros((len(digits), width), ">i4")
+        wide[:, : digits.shape[1]] = digits[:, ::-1]
+        return wide.view(f"S{4 * width}").ravel()
 
     @property
-    def permitted_counts(self) -> Permitted:
+    def permits(self) -> Permitted:
         """How many changes there are."""
         return Permitted(
-            drop=self.ties.drops,
-            add=len(self.ties) - self.ties.drops,
+            drop=self.drops,
+            add=int((self.do == ADD).sum()),
             set={movement.rule.name: len(levels) for movement, levels in self.moves},
         )
 
@@ -216,22 +151,20 @@ class ActionTable:
         """The ties that may be dropped, with the ids of their ends."""
         return tuple(
             DroppableTie(tie=tie, kind=self.graph.ties.kinds[self.kind[action]])
-            for action in range(self.ties.drops)
-            for tie in self._named_ties(action)
+            for action in range(self.drops)
+            for tie in self._tie_names(action)
         )
 
     @cached_property
     def dropping(self) -> Ints:
-        """The actions that drop the ties of `ties`, one for each tie that may be dropped."""
-        starts = self.ties.starts[: self.ties.drops + 1]
-        return np.repeat(np.arange(self.ties.drops), np.diff(starts))
+        """The actions that drop ties, one for each tie that may be dropped."""
+        return np.repeat(np.arange(self.drops), np.diff(self.tie_starts[: self.drops + 1]))
 
     def people(self, actions: Ints) -> Ints:
         """Everybody at an end of the ties that some actions change; the subject if they set."""
         ties, _ = spans(self.tie_starts, actions)
         own = [self.subject] if (self.do[actions] == SET).any() else []
-        ends = self.ties.source[ties], self.ties.target[ties], np.array(own, np.int64)
-        return np.unique(np.concatenate(ends))
+        return np.unique(np.concatenate((self.source[ties], self.target[ties], np.array(own, int))))
 
     def assignments(self, action: int) -> dict[str, tuple[Value, Value]]:
         """The columns that an action sets: each value as the table holds it, and in user's units.
@@ -245,7 +178,7 @@ class ActionTable:
         columns: dict[str, tuple[Value, Value]] = {}
         for place, attribute in enumerate(movement.attributes):
             after = levels.after[row][place]
-            if isinstance(attribute, Attribute):
+            if attribute.is_number:
                 columns[attribute.name] = float(levels.numbers[row, place]), after
             elif not place or after != levels.before[place]:
                 columns[attribute.name] = after, after
@@ -269,16 +202,16 @@ class ActionTable:
     def _record(self, action: int) -> Action:
         if self.do[action] == SET:
             return self._set_record(action)
-        ties = self._named_ties(action)
+        ties = self._tie_names(action)
         kind, cost = self.graph.ties.kinds[self.kind[action]], float(self.cost[action])
         if self.together[action]:
             return TogetherAction(kind=kind, ties=ties, cost=cost)
         return TieAction(do=TIE_WORDS[self.do[action]], tie=ties[0], kind=kind, cost=cost)
 
-    def _named_ties(self, action: int) -> tuple[tuple[str, str], ...]:
+    def _tie_names(self, action: int) -> tuple[tuple[str, str], ...]:
         """The ties of an action, with the ids of their ends."""
         ids, span = self.graph.ids, slice(*self.tie_starts[action : action + 2].tolist())
-        ends = ids[self.ties.source[span]].tolist(), ids[self.ties.target[span]].tolist()
+        ends = ids[self.source[span]].tolist(), ids[self.target[span]].tolist()
         return tuple(zip(*ends, strict=True))
 
     def _set_record(self, action: int) -> SetAction:
@@ -287,7 +220,7 @@ class ActionTable:
         own, *implied = (
             Move(attribute=attribute.name, before=old, after=new, unit=attribute.unit)
             for attribute, old, new in zip(movement.attributes, levels.before, after, strict=True)
-            if old != new or attribute is movement.attribute or isinstance(attribute, Attribute)
+            if old != new or attribute is movement.attribute or attribute.is_number
         )
         return SetAction(
             attribute=own.attribute,
@@ -300,26 +233,80 @@ class ActionTable:
 
     def _level(self, action: int) -> int:
         """The place of an action among the levels of its attribute."""
-        return action - len(self.ties) - sum(self._sizes[: self.move[action]])
-
-    @cached_property
-    def _sizes(self) -> list[int]:
-        return [len(levels) for _, levels in self.moves]
+        return action - int(np.searchsorted(self.move, self.move[action]))
 
 
 def action_table(policy: Policy, subject: int, depth: int | None) -> ActionTable:
     """List what the policy permits to a subject; `depth` is how many hops the model looks."""
     drops, denied = _drops(policy, subject, depth)
+    parts = [np.empty(0, TIE), *_new_ties(policy, subject)]
     every = [(movement, movement.levels(policy.graph, subject)) for movement in policy.movements]
     moves = [(movement, levels) for movement, levels in every if len(levels)]
+    return table_of(
+        policy,
+        subject,
+        drops,
+        np.concatenate(parts),
+        sorted(moves, key=lambda move: move[0].family),
+        denied=denied,
+        unreachable=[(movement, levels) for movement, levels in every if levels.left_out],
+    )
+
+
+def table_of(
+    policy: Policy,
+    subject: int,
+    drops: Ties,
+    adds: Ties,
+    moves: Moves,
+    *,
+    denied: int = 0,
+    unreachable: Moves = (),
+) -> ActionTable:
+    """Ties and levels as actions, at the costs of their rules.
+
+    The ends of a tie without direction are in order.
+    """
+    drops = drops[np.argsort(drops["owner"], kind="stable")]
+    ended = np.flatnonzero(np.diff(drops["owner"], prepend=-1))
+    ties = np.concatenate((drops, adds))
+    first = np.concatenate((ended, np.arange(len(drops), len(ties))))
+    lead = ties[first]
+    source, target = ties["source"], ties["target"]
+    if not policy.graph.directed:
+        source, target = np.minimum(source, target), np.maximum(source, target)
+    sizes = [len(levels) for _, levels in moves]
+    more = (0, sum(sizes))
+    family = np.repeat(np.array([movement.family for movement, _ in moves], np.int64), sizes)
+    columns = [[attribute.column for attribute in movement.attributes] for movement, _ in moves]
+    widths = np.repeat(np.array([len(row) for row in columns], np.int64), sizes)
+    levels = [own for _, own in moves]
     return ActionTable(
         graph=policy.graph,
         subject=subject,
-        ties=tie_changes(policy, drops, _adds(policy, subject)),
-        moves=tuple(sorted(moves, key=lambda move: move[0].family)),
+        do=np.repeat(np.arange(3, dtype=np.int8), (len(ended), len(adds), more[1])),
+        kind=np.pad(lead["kind"], more),
+        cost=np.concatenate(
+            (policy.cost[lead["kind"], lead["relation"]], *(own.cost for own in levels))
+        ),
+        together=np.pad(lead["rule"] >= 0, more),
+        own=np.pad(lead["relation"] != OTHERS, more, constant_values=True),
+        group=np.append(
+            np.arange(len(lead)), len(lead) + np.unique(family, return_inverse=True)[1]
+        ),
+        tie_starts=np.pad(np.append(first, len(ties)), more, mode="edge"),
+        source=source,
+        target=target,
+        arc=ties["arc"],
+        move=np.append(np.full(len(lead), NONE), np.repeat(np.arange(len(moves)), sizes)),
+        steps=np.concatenate((np.zeros(len(lead), np.int64), *(own.steps for own in levels))),
+        changes=np.cumsum(np.append(np.zeros(len(lead) + 1, np.int64), widths)),
+        column=np.concatenate((NO_PLACES, *map(np.tile, columns, sizes))),
+        number=np.concatenate((np.empty(0), *(own.numbers.ravel() for own in levels))),
+        moves=tuple(moves),
         denied=denied,
         encoder=policy.encoder,
-        unreachable=tuple((movement, levels) for movement, levels in every if levels.left_out),
+        unreachable=tuple(unreachable),
     )
 
 
@@ -350,61 +337,26 @@ def _first_arcs(graph: Graph, pairs: Ints | Indices) -> Ints:
 def ties_of(policy: Policy, subject: int, arcs: Ints) -> Ties:
     """The ties with these first arcs, and which of them end together."""
     graph, owner = policy.graph, np.arange(len(arcs))
-    source, target = graph.arc_source[arcs], graph.arc_target[arcs]
     kind = graph.ties.kind[graph.arc_tie[arcs]].astype(np.int64)
-    relation = relations(graph, subject, source, target)
-    rule = policy.together[kind, relation]
+    ties = new_ties(graph, subject, graph.arc_source[arcs], graph.arc_target[arcs], kind)
+    rule = policy.together[kind, ties["relation"]]
     if (rule >= 0).any():
         key = np.where(rule < 0, -1 - owner, kind * len(policy.rules) + rule)
         _, first, place = np.unique(key, return_index=True, return_inverse=True)
         owner = first[place]
-    return Ties(
-        source=source.astype(np.int64),
-        target=target.astype(np.int64),
-        kind=kind,
-        relation=relation,
-        arc=arcs,
-        owner=owner,
-        together=rule >= 0,
-    )
+    ties["arc"], ties["owner"], ties["rule"] = arcs, owner, rule
+    return ties
 
 
-def new_ties(source: Ints, target: Ints, kind: Ints, relation: Ints) -> Ties:
+def new_ties(
+    graph: Graph, subject: int, source: Ints | Indices, target: Ints | Indices, kind: Ints
+) -> Ties:
     """Ties that do not exist; each is a change of its own."""
-    none = np.zeros(len(source), np.int64)
-    return Ties(
-        source=source,
-        target=target,
-        kind=kind,
-        relation=relation,
-        arc=none,
-        owner=np.arange(len(source)),
-        together=none > 0,
-    )
-
-
-def tie_changes(policy: Policy, drops: Ties, adds: Ties) -> TieChanges:
-    """Ties as changes, at the costs of their rules; the ends of one without direction in order."""
-    drops = drops.take(np.argsort(drops.owner, kind="stable"))
-    ended = np.flatnonzero(np.diff(drops.owner, prepend=-1))
-    first = np.concatenate((ended, len(drops.owner) + np.arange(len(adds.owner))))
-
-    def join(name: str) -> Ints:
-        return np.concatenate((getattr(drops, name), getattr(adds, name)))
-
-    source, target, kind = join("source"), join("target"), join("kind")[first]
-    if not policy.graph.directed:
-        source, target = np.minimum(source, target), np.maximum(source, target)
-    return TieChanges(
-        drops=len(ended),
-        kind=kind,
-        cost=policy.cost[kind, join("relation")[first]],
-        together=np.concatenate((drops.together, adds.together))[first],
-        starts=np.append(first, len(source)),
-        source=source,
-        target=target,
-        arc=drops.arc,
-    )
+    ties = np.zeros(len(kind), TIE)
+    ties["source"], ties["target"], ties["kind"] = source, target, kind
+    ties["relation"] = relations(graph, subject, source, target)
+    ties["owner"], ties["rule"] = np.arange(len(ties)), -1
+    return ties
 
 
 def _drops(policy: Policy, subject: int, depth: int | None) -> tuple[Ties, int]:
@@ -413,12 +365,12 @@ def _drops(policy: Policy, subject: int, depth: int | None) -> tuple[Ties, int]:
     Where one of several that end together is never suggested, none of them is.
     """
     ties, nodes = ties_to_drop(policy, subject, depth), policy.denied_nodes
-    allowed = policy.drop[ties.kind, ties.relation]
-    denied = policy.denied[ties.kind]
-    for end in (ties.source, ties.target):
+    allowed = policy.drop[ties["kind"], ties["relation"]]
+    denied = policy.denied[ties["kind"]]
+    for end in (ties["source"], ties["target"]):
         denied = denied | (nodes[end] & (end != subject))
-    denied = np.bincount(ties.owner, denied)[ties.owner] > 0
-    return ties.take(np.flatnonzero(allowed & ~denied)), int((allowed & denied).sum())
+    denied = np.bincount(ties["owner"], denied)[ties["owner"]] > 0
+    return ties[allowed & ~denied], int((allowed & denied).sum())
 
 
 def _pairs_around(graph: Graph, subject: int, depth: int | None) -> Ints:
@@ -431,14 +383,8 @@ def _pairs_around(graph: Graph, subject: int, depth: int | None) -> Ints:
     return graph.neighbour_pair[positions[inside]].astype(np.int64)
 
 
-def _adds(policy: Policy, subject: int) -> Ties:
+def _new_ties(policy: Policy, subject: int) -> Iterator[Ties]:
     """Ties that may be added: by kind, by direction, then by the other end."""
-    parts = [(NO_PLACES,) * 4, *_new_ties(policy, subject)]
-    return new_ties(*map(np.concatenate, zip(*parts, strict=True)))
-
-
-def _new_ties(policy: Policy, subject: int) -> Iterator[tuple[Ints, ...]]:
-    """Sources, targets, kinds and relations."""
     graph, near = policy.graph, None
     for kind, relation in np.argwhere(policy.add).tolist():
         if relation == INCOMING and not graph.directed:
@@ -452,11 +398,11 @@ def _new_ties(policy: Policy, subject: int) -> Iterator[tuple[Ints, ...]]:
             others = near
         else:
             others = np.delete(np.arange(graph.node_count), subject)
-        others = np.setdiff1d(others, tied_by(graph, subject, kind, relation))
+        others = np.setdiff1d(others, find_tied(graph, subject, kind, relation))
         others = others[~policy.denied_nodes[others]]
         own = np.full(len(others), subject)
-        ends = (own, others) if relation == OUTGOING else (others, own)
-        yield *ends, np.full(len(others), kind), np.full(len(others), relation)
+        source, target = (own, others) if relation == OUTGOING else (others, own)
+        yield new_ties(graph, subject, source, target, np.full(len(others), kind))
 
 
 def _candidate_ends(policy: Policy, subject: int, kind: int, relation: int) -> Ints:
@@ -472,7 +418,7 @@ def _candidate_ends(policy: Policy, subject: int, kind: int, relation: int) -> I
     return np.where(outward, listed.target[rows], listed.source[rows]).astype(np.int64)
 
 
-def tied_by(graph: Graph, subject: int, kind: int, relation: int) -> Ints:
+def find_tied(graph: Graph, subject: int, kind: int, relation: int) -> Ints:
     """Everyone already tied to the subject by this kind, in the same direction."""
     pairs = graph.neighbour_pair[graph.starts[subject] : graph.starts[subject + 1]]
     arcs, _ = spans(graph.pair_starts, pairs)
@@ -512,7 +458,7 @@ class ActionEdits:
         """Edits and arcs: two arcs next to each other, unless ties have a direction."""
         edit, column = np.nonzero(do == DROP)
         ties, owner = spans(self._table.tie_starts, combinations[edit, column])
-        edit, arc = edit[owner], self._table.ties.arc[ties]
+        edit, arc = edit[owner], self._table.arc[ties]
         if self._table.graph.directed:
             return np.stack((edit, arc))
         return np.stack((np.repeat(edit, 2), np.column_stack((arc, arc + 1)).ravel()))
@@ -523,7 +469,7 @@ class ActionEdits:
         edit, column = np.nonzero(do == ADD)
         action = combinations[edit, column]
         place = table.tie_starts[action]
-        source, target = table.ties.source[place], table.ties.target[place]
+        source, target = table.source[place], table.target[place]
         tie = len(table.graph.ties) + table.kind[action]
         if table.graph.directed:
             return np.stack((edit, source, target, tie))
@@ -537,7 +483,8 @@ class ActionEdits:
         changed = np.flatnonzero(sets[:, -1] != NONE) if sets.shape[1] else NO_PLACES
         if not len(changed):
             return changed, changed, np.empty((0, len(self._own)), self._own.dtype)
-        first, row = _distinct(sets[changed], len(table))
+        keys = table.keys(sets[changed])
+        _, first, row = np.unique(keys, return_index=True, return_inverse=True)
         chosen = sets[changed[first]]
         features = np.repeat(self._own[None], len(chosen), axis=0)
         with np.errstate(over="ignore"):
@@ -554,7 +501,7 @@ class ActionEdits:
         keys = [tuple(action for action in row if action != NONE) for row in sets.tolist()]
         new = [key for key in dict.fromkeys(keys) if key not in self._encoded]
         if new:
-            features = encoder.encode(changed_columns(self._table, new))
+            features = encoder.encode(columns_after(self._table, new))
             self._encoded |= zip(new, features, strict=True)
         return np.array([self._encoded[key] for key in keys])
 
@@ -567,18 +514,7 @@ def as_rows(combinations: Sequence[Sequence[int]]) -> Ints:
     return rows
 
 
-def _distinct(rows: Ints, actions: int) -> tuple[Ints, Ints]:
-    """The first place of each distinct row, and for each row which of these it is."""
-    width = rows.shape[1]
-    if (actions + 1) ** width < LARGEST_KEY:
-        key = (rows + 1) @ (actions + 1) ** np.arange(width)
-        _, first, row = np.unique(key, return_index=True, return_inverse=True)
-    else:
-        _, first, row = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    return first, row.ravel()
-
-
-def changed_columns(table: ActionTable, changes: Sequence[Sequence[int]]) -> dict[str, Column]:
+def columns_after(table: ActionTable, changes: Sequence[Sequence[int]]) -> dict[str, Column]:
     """The subject's columns, one entry for each set of actions, with what these set."""
     assert table.encoder is not None
     own = {name: column_of(table.graph, name)[table.subject] for name in table.encoder.columns}

@@ -15,7 +15,7 @@ a part of an encoding, a derived column or a bin changes only with what it is ma
 attribute may not change in any of these ways either, nor may what encodes it (see `proxies`).
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,16 +32,15 @@ from recourse_audit.recourse.attributes import (
     Attribute,
     Labels,
     Movement,
-    category_of,
     is_category,
     movements_of,
+    read_attribute,
 )
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.recourse.proxies import SAME, ProxySearch
 from recourse_audit.settings import (
     AttributeRule,
     ConditionSettings,
-    Implication,
     RecourseSettings,
     Settings,
     TieRule,
@@ -50,7 +49,6 @@ from recourse_audit.settings.expressions import (
     ColumnName,
     Comparison,
     Expression,
-    Operand,
     parse_condition,
 )
 
@@ -92,20 +90,20 @@ class Conditions:
             )
             for condition in settings
         )
-        self.named = tuple(
-            tuple(dict.fromkeys((*(() if when is None else when.names), *then.names)))
+        self.names = tuple(
+            tuple(dict.fromkeys((*(when.names if when else ()), *then.names)))
             for when, then in self.trees
         )
-        self.base = tuple(frozenset(computation.base(names)) for names in self.named)
-        named = tuple(name for names in self.named for name in names)
-        wanted = {*features, *named}
-        needed = {source for name in wanted for source in (name, *computation.sources(name))}
+        self.base = tuple(frozenset(computation.base(names)) for names in self.names)
+        every = tuple(name for names in self.names for name in names)
+        wanted = {*features, *every}
+        needed = wanted.union(*(computation.sources(name) for name in wanted))
         self.derived = tuple(
             step.settings.name
             for step in computation.steps
             if isinstance(step, DerivedStep) and step.settings.name in needed
         )
-        self.columns = computation.base((*named, *self.derived))
+        self.columns = computation.base((*every, *self.derived))
 
     def __bool__(self) -> bool:
         return bool(self.trees or self.derived)
@@ -173,9 +171,7 @@ def open_policy(settings: Settings, graph: Graph, encoder: Encoder | None = None
     encoder = encoder_of(settings.graph, graph) if encoder is None else encoder
     recourse, kinds = settings.recourse, graph.ties.kinds
     node_kinds = kinds_of_nodes(settings, graph)
-    _check_never(recourse.never, (*kinds, *dict.fromkeys(node_kinds)))
-    denied = np.array([is_denied(kind) or kind in recourse.never for kind in kinds], bool)
-    _check_ties(recourse.ties, kinds, denied, directed=graph.directed)
+    denied = _check_ties(recourse, kinds, node_kinds, directed=graph.directed)
     checks = _AttributeChecks(settings, graph, encoder)
     checks.check_rules()
     movements = movements_of(graph, recourse.attributes, checks.labels)
@@ -183,11 +179,11 @@ def open_policy(settings: Settings, graph: Graph, encoder: Encoder | None = None
         attribute.name: attribute
         for movement in movements
         for attribute in movement.attributes
-        if isinstance(attribute, Attribute)
+        if attribute.is_number
     }
     conditions = Conditions(recourse.conditions, checks.computation, graph.feature_names, units)
     checks.check_conditions(conditions)
-    _check_cut_off(settings, checks.computation)
+    checks.check_cut_off()
     rules = recourse.ties or DEFAULT_RULES
     drop, add, near = (np.zeros((len(kinds), 3), bool) for _ in range(3))
     cost = np.zeros((len(kinds), 3))
@@ -201,6 +197,8 @@ def open_policy(settings: Settings, graph: Graph, encoder: Encoder | None = None
             near[matched, relation] = rule.to == "near"
             cost[matched, relation] = rule.cost
     add[:, OTHERS] = False
+    listed = recourse.candidates
+    denied_kinds = {kind for kind in set(node_kinds) if is_denied(kind) or kind in recourse.never}
     return Policy(
         settings=recourse,
         graph=graph,
@@ -215,30 +213,13 @@ def open_policy(settings: Settings, graph: Graph, encoder: Encoder | None = None
         protected=settings.groups.attributes,
         conditions=conditions,
         encoder=encoder,
-        denied_nodes=_denied_nodes(node_kinds, recourse.never, graph.node_count),
-        candidates=(
-            None
-            if recourse.candidates is None
-            else read_candidates(recourse.candidates, graph, settings.graph)
+        denied_nodes=(
+            np.array([kind in denied_kinds for kind in node_kinds], bool)
+            if node_kinds
+            else np.zeros(graph.node_count, bool)
         ),
+        candidates=None if listed is None else read_candidates(listed, graph, settings.graph),
     )
-
-
-def _check_cut_off(settings: Settings, computation: Computation) -> None:
-    """Refuse to change what decides which cut-off applies: advice must not move the line."""
-    by = settings.decision.cut_off_by
-    if by is None:
-        return
-    column = by.column
-    sources = {column, *computation.sources(column)}
-    for place, rule in enumerate(settings.recourse.attributes):
-        for name in (rule.name, *(implied.name for implied in rule.implies)):
-            if name in sources:
-                raise SettingsError(
-                    f"recourse.attributes[{place}]: changes {name!r}, but {column!r} decides which "
-                    "cut-off applies (decision.cut_off_by), and advice must not move the line; "
-                    "leave the rule out"
-                )
 
 
 def kinds_of_nodes(settings: Settings, graph: Graph) -> tuple[str, ...]:
@@ -258,32 +239,18 @@ def kinds_of_nodes(settings: Settings, graph: Graph) -> tuple[str, ...]:
     return () if column is None else tuple(map(str, known[column].tolist()))
 
 
-def _denied_nodes(kinds: Sequence[str], never: Collection[str], count: int) -> Mask:
-    if not kinds:
-        return np.zeros(count, bool)
-    denied = {kind for kind in set(kinds) if is_denied(kind) or kind in never}
-    return np.array([kind in denied for kind in kinds], bool)
-
-
-def _check_never(never: Iterable[str], kinds: Sequence[str]) -> None:
-    for place, kind in enumerate(never):
-        if kind not in kinds:
-            raise SettingsError(
-                f"recourse.never[{place}]: there is no kind of tie {kind!r}; {_hint(kind, kinds)}"
-            )
-
-
-def _hint(kind: str, kinds: Sequence[str], *more: str) -> str:
-    """Which kind may have been meant, to end a sentence with."""
-    if not kinds:
-        return "the graph has no ties at all, so check the file of ties, or leave the kind out"
-    return near_matches(kind, [*kinds, *more])
-
-
 def _check_ties(
-    rules: Sequence[TieRule], kinds: Sequence[str], denied: Mask, *, directed: bool
-) -> None:
-    for place, rule in enumerate(rules):
+    recourse: RecourseSettings, kinds: Sequence[str], node_kinds: Sequence[str], *, directed: bool
+) -> Mask:
+    """Refuse rules for ties that cannot be meant; mark the kinds that are never suggested."""
+    known = (*kinds, *dict.fromkeys(node_kinds))
+    for place, kind in enumerate(recourse.never):
+        if kind not in known:
+            raise SettingsError(
+                f"recourse.never[{place}]: there is no kind of tie {kind!r}; {_hint(kind, known)}"
+            )
+    denied = np.array([is_denied(kind) or kind in recourse.never for kind in kinds], bool)
+    for place, rule in enumerate(recourse.ties):
         key = f"recourse.ties[{place}]"
         if rule.kind != ANY and rule.kind not in kinds:
             raise SettingsError(
@@ -294,18 +261,21 @@ def _check_ties(
                 f"{key}: allows changes of {rule.kind!r}, a kind that is never suggested; set "
                 "allow to [] or leave the rule out"
             )
-        for earlier, other in enumerate(rules[:place]):
-            if other.kind in (ANY, rule.kind) and _shadows(other, rule, directed=directed):
+        wanted = set(RELATIONS[rule.whose]) - (set() if directed else {INCOMING})
+        for earlier, other in enumerate(recourse.ties[:place]):
+            if other.kind in (ANY, rule.kind) and wanted <= set(RELATIONS[other.whose]):
                 raise SettingsError(
                     f"{key}: can never match, because recourse.ties[{earlier}] matches everything "
                     "that it does; put the narrower rule first, or leave one out"
                 )
+    return denied
 
 
-def _shadows(earlier: TieRule, later: TieRule, *, directed: bool) -> bool:
-    """Whether the earlier rule covers every relation that the later one is about."""
-    wanted = set(RELATIONS[later.whose]) - (set() if directed else {INCOMING})
-    return wanted <= set(RELATIONS[earlier.whose])
+def _hint(kind: str, kinds: Sequence[str], *more: str) -> str:
+    """Which kind may have been meant, to end a sentence with."""
+    if not kinds:
+        return "the graph has no ties at all, so check the file of ties, or leave the kind out"
+    return near_matches(kind, [*kinds, *more])
 
 
 class _AttributeChecks:
@@ -316,6 +286,7 @@ class _AttributeChecks:
         self._rules = settings.recourse.attributes
         self._protected = settings.groups.attributes
         self._checked = settings.recourse.not_protected
+        self._cut_off_by = settings.decision.cut_off_by
         self.computation = Computation(settings.graph) if encoder is None else encoder.computation
         self._seen = graph.feature_names if encoder is None else encoder.columns
         self._whole = frozenset[str]() if encoder is None else encoder.whole
@@ -343,6 +314,20 @@ class _AttributeChecks:
             self._check_whole(rule, key)
             _check_implied(rule, key, by_name)
 
+    def check_cut_off(self) -> None:
+        """Refuse to change what decides which cut-off applies: advice must not move the line."""
+        if self._cut_off_by is None:
+            return
+        column = self._cut_off_by.column
+        for place, rule in enumerate(self._rules):
+            for name, _ in _names(rule, ""):
+                if name in (column, *self.computation.sources(column)):
+                    raise SettingsError(
+                        f"recourse.attributes[{place}]: changes {name!r}, but {column!r} decides "
+                        "which cut-off applies (decision.cut_off_by), and advice must not move the "
+                        "line; leave the rule out"
+                    )
+
     def _check_name(self, name: str, where: str) -> None:
         """Refuse what is protected, what follows from something else, and what is not there."""
         if name in self._protected:
@@ -354,12 +339,12 @@ class _AttributeChecks:
             how = self._relation(name, protected)
             if how:
                 raise SettingsError(f"{where}: {how}, {NEVER}")
-            together = self._made_from_both(name, protected)
-            if together and name not in self._checked:
-                raise SettingsError(
-                    f"{where}: {name!r} moves {together!r}, which follows from the protected "
-                    f"attribute {protected!r}, {NEVER}; {CHECKED}"
-                )
+            for column in () if name in self._checked else self.computation.maker:
+                if {name, protected} <= {*self.computation.sources(column)}:
+                    raise SettingsError(
+                        f"{where}: {name!r} moves {column!r}, which follows from the protected "
+                        f"attribute {protected!r}, {NEVER}; {CHECKED}"
+                    )
         if name in self._seen:
             return
         step = self.computation.maker.get(name)
@@ -390,12 +375,6 @@ class _AttributeChecks:
             return f"{name!r} encodes the same as the protected attribute {protected!r}"
         return ""
 
-    def _made_from_both(self, name: str, protected: str) -> str:
-        """A column that follows from both a column and a protected one; empty if there is none."""
-        made = self.computation.maker
-        both = {name, protected}
-        return next((column for column in made if both <= {*self.computation.sources(column)}), "")
-
     def _check_proxy(self, name: str, where: str, search: ProxySearch) -> None:
         """Refuse to change what encodes a protected attribute; a respelling is always refused."""
         proxy = search.of(name)
@@ -419,21 +398,19 @@ class _AttributeChecks:
             self._check_label(rule.name, move.before, f"{key}.moves[{place}].from")
             self._check_label(rule.name, move.to, f"{key}.moves[{place}].to")
         for place, implied in enumerate(rule.implies):
-            self._check_implied_kind(implied, f"{key}.implies[{place}]")
-
-    def _check_implied_kind(self, implied: Implication, key: str) -> None:
-        if is_category(self._graph, implied.name) != (implied.to is not None):
-            raise SettingsError(
-                f"{key}.by: {implied.name!r} is a category; write to, the category it changes to"
-                if implied.to is None
-                else f"{key}.to: {implied.name!r} holds numbers; write by, the number it moves by"
-            )
-        if implied.to is not None:
-            self._check_label(implied.name, implied.to, f"{key}.to")
+            where, name, to = f"{key}.implies[{place}]", implied.name, implied.to
+            if is_category(self._graph, name) != (to is not None):
+                raise SettingsError(
+                    f"{where}.by: {name!r} is a category; write to, the category it changes to"
+                    if to is None
+                    else f"{where}.to: {name!r} holds numbers; write by, the number it moves by"
+                )
+            if to is not None:
+                self._check_label(name, to, f"{where}.to")
 
     def _check_label(self, name: str, value: str, where: str) -> None:
         """Refuse a value that a category does not have."""
-        labels = category_of(self._graph, name, self.labels.get(name)).labels
+        labels = read_attribute(self._graph, name, None, self.labels.get(name)).labels or ()
         if value not in labels:
             raise SettingsError(
                 f"{where}: {value!r} is not a value of {name!r}; {near_matches(value, labels)}"
@@ -470,7 +447,12 @@ class _AttributeChecks:
 
     def _check_comparison(self, comparison: Comparison, key: str) -> None:
         sides = comparison.left, comparison.right
-        texts = [self._is_text(side) for side in sides]
+        texts = [
+            is_category(self._graph, side.name)
+            if isinstance(side, ColumnName)
+            else isinstance(side, str)
+            for side in sides
+        ]
         column = next(side.name for side in sides if isinstance(side, ColumnName))
         if texts[0] != texts[1]:
             what = "a category" if is_category(self._graph, column) else "a number"
@@ -487,17 +469,12 @@ class _AttributeChecks:
             if isinstance(side, str):
                 self._check_label(column, side, key)
 
-    def _is_text(self, side: Operand) -> bool:
-        if isinstance(side, ColumnName):
-            return is_category(self._graph, side.name)
-        return isinstance(side, str)
-
     def _check_condition_protected(self, conditions: Conditions, place: int) -> None:
         """Refuse a condition by which what may change follows from a protected attribute."""
         touched = [
             protected
             for protected in self._protected
-            if any(n == protected or self._relation(n, protected) for n in conditions.named[place])
+            if any(n == protected or self._relation(n, protected) for n in conditions.names[place])
         ]
         changeable = dict.fromkeys(name for rule in self._rules for name, _ in _names(rule, ""))
         base = conditions.base[place]

@@ -74,7 +74,7 @@ class ProxySearch:
         A few sorts of one column per protected attribute: O(N log N) time for N nodes.
         """
         for name in self._protected:
-            relation = named_like(feature, name)
+            relation = relation_by_name(feature, name)
             if relation is None and name in self._graph.column_names:
                 relation = relation_between(self._values(feature), self._values(name))
             if relation is not None:
@@ -104,7 +104,7 @@ def values_of(column: NDArray[np.generic]) -> Values:
     return Values(codes=codes.astype(np.int64), ordered=ordered)
 
 
-def named_like(feature: str, protected: str) -> Relation | None:
+def relation_by_name(feature: str, protected: str) -> Relation | None:
     """What the names alone say about a feature and a protected attribute."""
     if same_name(feature, protected):
         return "is the same column"

@@ -19,7 +19,7 @@ from recourse_audit.records.search import Tie
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.records.texts import same_name
 from recourse_audit.recourse.deny_list import is_denied
-from recourse_audit.recourse.proxies import named_like
+from recourse_audit.recourse.proxies import relation_by_name
 from recourse_audit.render.letter_inputs import AddressLine, Reason, Signer
 from recourse_audit.settings import LetterSettings, Settings
 
@@ -168,7 +168,7 @@ class Vocabulary:
             name
             for name in {*self._rules, *implied}
             if not any(
-                named_like(name, protected) is not None
+                relation_by_name(name, protected) is not None
                 and (name not in recourse.not_protected or same_name(name, protected))
                 for protected in settings.groups.attributes
             )

@@ -47,13 +47,13 @@ def read(graph: Graph, text: str) -> TieChange:
 def test_ids_with_hyphens_and_colons_are_found() -> None:
     graph = named("a-b", "c", "d:x", "e")
     change = read(graph, "drop a-b-c")
-    assert (change.source, change.target, change.kind) == (0, 1, None)
+    assert (change.ends, change.kind) == ((0, 1), None)
     change = read(graph, "drop c-d:x")
-    assert (change.source, change.target, change.kind) == (1, 2, None)
+    assert (change.ends, change.kind) == ((1, 2), None)
     change = read(graph, "drop c-d:x:x:y")
-    assert (change.target, change.kind) == (2, "x:y")
+    assert (change.ends, change.kind) == ((1, 2), "x:y")
     change = read(graph, "add a-b - e:pay")
-    assert (change.do, change.source, change.target, change.kind) == ("add", 0, 3, "pay")
+    assert (change.do, change.ends, change.kind) == ("add", (0, 3), "pay")
 
 
 def test_what_can_be_read_in_two_ways_is_refused() -> None:
@@ -93,7 +93,7 @@ def test_an_attribute_is_read_by_its_name_also_with_an_equals_sign() -> None:
 
 def test_a_directed_tie_is_dropped_the_way_it_leads() -> None:
     graph = named("a", "b", directed=True)
-    assert read(graph, "drop a-b").source == 0
+    assert read(graph, "drop a-b").ends == (0, 1)
     with pytest.raises(InputError, match="there is no tie from the one to the other"):
         read(graph, "drop b-a")
 

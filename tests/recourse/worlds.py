@@ -15,11 +15,11 @@ from recourse_audit.model.queries import whole
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.actions import ActionTable
 from recourse_audit.recourse.policy import Policy, open_policy
-from recourse_audit.recourse.verification import Verifier
+from recourse_audit.recourse.trials import Verifier
 from recourse_audit.recourse.what_if import (
+    read_actions,
     read_changes,
     reasons_against,
-    typed_actions,
 )
 from recourse_audit.render.i18n import Words
 from recourse_audit.render.terminal import forbidden_words
@@ -95,7 +95,7 @@ def policy_of(
 def reasons(policy: Policy, subject: int, *typed: str) -> list[str]:
     """Why the policy would not suggest what somebody types, for a model of two layers."""
     changes = read_changes(typed, policy.graph, policy.encoder)
-    table = typed_actions(policy, subject, changes, 2)
+    table = read_actions(policy, subject, changes, 2)
     return [forbidden_words(reason, Words()) for reason in reasons_against(policy, table, 2)]
 
 
