@@ -27,7 +27,6 @@ DIGITS = 12
 MOST_LEVELS = 10_000
 # How far two numbers of a column may be apart and still be the same value, by its precision.
 SAME = {"float16": 1e-3, "float32": 1e-6}
-UP, DOWN = 1, -1
 
 Value = float | str
 Labels = Mapping[str, Sequence[str]]
@@ -97,7 +96,6 @@ class Attribute:
         return self.labels is None
 
     def of(self, graph: Graph, subject: int) -> Value:
-        """A person's value."""
         value = column_of(graph, self.name)[subject]
         return self.user_value(value) if self.is_number else str(value)
 
@@ -231,23 +229,16 @@ class Implied:
     to: str = ""
     allowed: frozenset[str] | None = None
 
-    def after(self, before: Value, steps: float) -> Value:
-        """The value after a signed number of steps."""
-        return self.to if isinstance(before, str) else round_value(before + steps * self.by)
-
     def reason_against(self, before: Value, after: Value) -> Forbidden | None:
         """Why the attribute's own range or rule does not allow what is implied; None if it does."""
-        attribute = self.attribute
-        if attribute.is_number:
-            if attribute.holds(after):
-                return None
-            low, high = attribute.low, attribute.high
+        own = self.attribute
+        if own.is_number and not own.holds(after):
             return forbid(
-                "implied_range", attribute=attribute.name, value=after, low=low, high=high
+                "implied_range", attribute=own.name, value=after, low=own.low, high=own.high
             )
-        if before == after or self.allowed is None or before in self.allowed:
+        if own.is_number or before == after or self.allowed is None or before in self.allowed:
             return None
-        return forbid("implied_move", attribute=attribute.name, before=before, after=after)
+        return forbid("implied_move", attribute=own.name, before=before, after=after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,11 +264,8 @@ class Movement:
 
     @property
     def signs(self) -> Iterator[int]:
-        """The directions in which a number may move: `UP`, then `DOWN`."""
-        if self.rule.direction != "down":
-            yield UP
-        if self.rule.direction != "up":
-            yield DOWN
+        """The directions in which a number may move: 1 for up, then -1."""
+        yield from {"up": (1,), "down": (-1,), "any": (1, -1)}[self.rule.direction]
 
     def values_of(self, graph: Graph, subject: int) -> tuple[Value, ...]:
         """A person's values of the attribute and of those that move along with it."""
@@ -286,21 +274,19 @@ class Movement:
     def levels(self, graph: Graph, subject: int) -> Levels:
         """Every level that a person can reach: up, then down, nearest first; or by the rule."""
         before = self.values_of(graph, subject)
-        counts: list[int] = []
-        costs: list[float] = []
-        every: list[tuple[Value, ...]] = []
+        kept: list[tuple[int, float, tuple[Value, ...]]] = []
         left_out: Counter[str] = Counter()
         for count, own, price in self.own_levels(before[0]):
             after = self.at(before, count or 1, own)
             reason = self.reason_against_implied(before, after)
-            if reason is not None:
+            if reason is None:
+                kept.append((count, price, after))
+            else:
                 left_out[str(reason.details["attribute"])] += 1
-                continue
-            counts.append(count)
-            costs.append(price)
-            every.append(after)
-        steps, numbers = np.array(counts, np.int64), self.table_numbers(every)
-        cost: Floats = np.array(costs, np.float64)
+        every = [after for _, _, after in kept]
+        numbers = self.table_numbers(every)
+        steps = np.array([count for count, _, _ in kept], np.int64)
+        cost: Floats = np.array([price for _, price, _ in kept], np.float64)
         if self.attribute.is_number:
             cost = self.cost(graph, subject, steps, numbers[:, 0])
         return Levels(
@@ -371,8 +357,11 @@ class Movement:
 
     def at(self, before: tuple[Value, ...], steps: float, own: Value) -> tuple[Value, ...]:
         """The attribute's own value after some signed steps, then the implied ones."""
-        pairs = zip(before[1:], self.implied, strict=True)
-        return (own, *(implied.after(value, steps) for value, implied in pairs))
+        more = (
+            implied.to if isinstance(old, str) else round_value(old + steps * implied.by)
+            for old, implied in zip(before[1:], self.implied, strict=True)
+        )
+        return own, *more
 
     def targets(self, before: str) -> Iterator[tuple[str, float]]:
         """The categories that may be suggested to somebody who has this one, with their costs."""
