@@ -43,7 +43,7 @@ from recourse_audit.records.model import (
     ProbeReport,
 )
 from recourse_audit.records.texts import unguard
-from recourse_audit.recourse.policy import Policy, open_policy
+from recourse_audit.recourse.policy import Policy
 from recourse_audit.search.evaluation import Scope
 from recourse_audit.settings import GraphSettings, ModelSettings, Settings, load_settings
 from recourse_audit.settings.analysis import LARGEST_SEED
@@ -218,7 +218,7 @@ def check_against_graph(
     for name in settings.groups.attributes:
         check_column(graph, "groups.attributes", name)
     encoder = encoder_of(settings.graph, graph) if preprocessing is None else preprocessing.encoder
-    policy = open_policy(settings, graph, encoder)
+    policy = Policy(settings, graph, encoder)
     _check_stratum(settings, graph)
     return policy, known_outcomes(settings, graph, () if encoder is None else encoder.columns)
 

@@ -280,7 +280,7 @@ def with_new_tie(audit: LoadedAudit, subject: int, other: int) -> LoadedAudit:
         audit,
         graph=graph,
         batcher=_batcher(audit.model, graph, packing=audit.probes.packing),
-        policy=replace(audit.policy, graph=graph),
+        policy=audit.policy.on(graph),
     )
 
 

@@ -33,7 +33,7 @@ from recourse_audit.model.roles import OutputPort
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.model import ProbeReport
-from recourse_audit.recourse.policy import open_policy
+from recourse_audit.recourse.policy import Policy
 from recourse_audit.search.moexp import Block, blocks
 from recourse_audit.settings import Settings
 
@@ -341,7 +341,7 @@ class Worker:
             encoder = Pipeline(settings.model, settings.graph, in_worker=in_worker)
             _refuse_changed(encoder, job.preprocessing)
             encoder.take(job.intakes)
-        policy = open_policy(settings, graph, encoder)
+        policy = Policy(settings, graph, encoder)
         self._audit = assemble(settings, graph, model, job.probes, policy)
         self._reporter = Reporter(self._audit, open_array(job.folder / ANSWERS))
         model.begin_work()

@@ -12,7 +12,6 @@ turns all new rows of a batch into features in one call, and what it said about 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -70,43 +69,75 @@ def action_text(action: Action) -> str:
     return f"{action.do} {action.tie[0]}-{action.tie[1]}:{action.kind}"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ActionTable:
     """The actions of one subject: ties to drop, ties to add, then levels of attributes.
 
     Action a changes the ties from `tie_starts[a]` to `tie_starts[a + 1]`: several if they end
-    `together`, none if it sets an attribute. A tie has its ends as node numbers, and its first arc
-    if it exists. Other actions are levels of the attributes of `moves`: `move` is the place of the
-    rule there (`NONE` for ties), `steps` how many signed steps lead to the level. They set the
-    features `column[changes[a]:changes[a + 1]]` to `number`, in the table's units; with an
-    `encoder`, they set columns instead, and the features follow (see `assignments`).
+    `together`, none if it sets an attribute. A tie has its ends as node numbers (in order, if it
+    has no direction), and its first arc if it exists. Other actions are levels of the attributes of
+    `moves`: `move` is the place of the rule there (`NONE` for ties), `steps` how many signed steps
+    lead to the level. They set the features `column[changes[a]:changes[a + 1]]` to `number`, in the
+    table's units; with an `encoder`, they set columns instead, and the features follow (see
+    `assignments`).
 
     `own` actions change the subject's own ties, or set an attribute. Those of one `group` exclude
-    each other. `denied` counts the ties that only the deny list forbids; `unreachable` are levels
-    that only an implied attribute forbids: how many, by family.
+    each other. Costs are those of the rules. `denied` counts the ties that only the deny list
+    forbids; `unreachable` are levels that only an implied attribute forbids.
     """
 
-    graph: Graph
-    subject: int
-    do: NDArray[np.int8]
-    kind: Ints
-    cost: Floats
-    together: Mask
-    own: Mask
-    group: Ints
-    tie_starts: Ints
-    source: Ints
-    target: Ints
-    arc: Ints
-    move: Ints
-    steps: Ints
-    changes: Ints
-    column: Ints
-    number: Floats
-    moves: Moves
-    denied: int
-    encoder: Encoder | None
-    unreachable: Moves
+    def __init__(
+        self,
+        policy: Policy,
+        subject: int,
+        drops: Ties,
+        adds: Ties,
+        moves: Moves,
+        *,
+        denied: int = 0,
+        unreachable: Moves = (),
+    ) -> None:
+        self.graph = policy.graph
+        self.encoder = policy.encoder
+        self.subject = subject
+        self.moves = moves
+        self.denied = denied
+        self.unreachable = unreachable
+        drops = drops[np.argsort(drops["owner"], kind="stable")]
+        ended = np.flatnonzero(np.diff(drops["owner"], prepend=-1))
+        ties = np.concatenate((drops, adds))
+        first = np.concatenate((ended, np.arange(len(drops), len(ties))))
+        lead = ties[first]
+        kind, relation = lead["kind"], lead["relation"]
+        self.source: Ints = ties["source"]
+        self.target: Ints = ties["target"]
+        if not self.graph.directed:
+            ends = self.source, self.target
+            self.source, self.target = np.minimum(*ends), np.maximum(*ends)
+        self.arc: Ints = ties["arc"]
+        levels = [own for _, own in moves]
+        sizes = [len(own) for own in levels]
+        more = (0, sum(sizes))
+        self.do = np.repeat(np.arange(3, dtype=np.int8), (len(ended), len(adds), more[1]))
+        self.kind: Ints = np.pad(kind, more)
+        self.together: Mask = np.pad(lead["rule"] >= 0, more)
+        self.own: Mask = np.pad(relation != OTHERS, more, constant_values=True)
+        self.tie_starts: Ints = np.pad(np.append(first, len(ties)), more, mode="edge")
+        self.cost: Floats = np.concatenate(
+            (policy.cost[kind, relation], *(own.cost for own in levels))
+        )
+        family = np.repeat(np.array([movement.family for movement, _ in moves], np.int64), sizes)
+        linked = np.unique(family, return_inverse=True)[1]
+        self.group = np.append(np.arange(len(lead)), len(lead) + linked)
+        self.move = np.append(np.full(len(lead), NONE), np.repeat(np.arange(len(moves)), sizes))
+        no_steps = np.zeros(len(lead), np.int64)
+        self.steps: Ints = np.concatenate((no_steps, *(own.steps for own in levels)))
+        columns = [[attribute.column for attribute in movement.attributes] for movement, _ in moves]
+        widths = np.repeat(np.array([len(row) for row in columns], np.int64), sizes)
+        self.changes = np.cumsum(np.concatenate(([0], no_steps, widths)))
+        self.column: Ints = np.concatenate((NO_PLACES, *map(np.tile, columns, sizes)))
+        self.number: Floats = np.concatenate(
+            (np.empty(0), *(own.numbers.ravel() for own in levels))
+        )
 
     def __len__(self) -> int:
         return len(self.do)
@@ -242,7 +273,7 @@ def action_table(policy: Policy, subject: int, depth: int | None) -> ActionTable
     parts = [np.empty(0, TIE), *_new_ties(policy, subject)]
     every = [(movement, movement.levels(policy.graph, subject)) for movement in policy.movements]
     moves = [(movement, levels) for movement, levels in every if len(levels)]
-    return table_of(
+    return ActionTable(
         policy,
         subject,
         drops,
@@ -250,63 +281,6 @@ def action_table(policy: Policy, subject: int, depth: int | None) -> ActionTable
         sorted(moves, key=lambda move: move[0].family),
         denied=denied,
         unreachable=[(movement, levels) for movement, levels in every if levels.left_out],
-    )
-
-
-def table_of(
-    policy: Policy,
-    subject: int,
-    drops: Ties,
-    adds: Ties,
-    moves: Moves,
-    *,
-    denied: int = 0,
-    unreachable: Moves = (),
-) -> ActionTable:
-    """Ties and levels as actions, at the costs of their rules.
-
-    The ends of a tie without direction are in order.
-    """
-    drops = drops[np.argsort(drops["owner"], kind="stable")]
-    ended = np.flatnonzero(np.diff(drops["owner"], prepend=-1))
-    ties = np.concatenate((drops, adds))
-    first = np.concatenate((ended, np.arange(len(drops), len(ties))))
-    lead = ties[first]
-    source, target = ties["source"], ties["target"]
-    if not policy.graph.directed:
-        source, target = np.minimum(source, target), np.maximum(source, target)
-    sizes = [len(levels) for _, levels in moves]
-    more = (0, sum(sizes))
-    family = np.repeat(np.array([movement.family for movement, _ in moves], np.int64), sizes)
-    columns = [[attribute.column for attribute in movement.attributes] for movement, _ in moves]
-    widths = np.repeat(np.array([len(row) for row in columns], np.int64), sizes)
-    levels = [own for _, own in moves]
-    return ActionTable(
-        graph=policy.graph,
-        subject=subject,
-        do=np.repeat(np.arange(3, dtype=np.int8), (len(ended), len(adds), more[1])),
-        kind=np.pad(lead["kind"], more),
-        cost=np.concatenate(
-            (policy.cost[lead["kind"], lead["relation"]], *(own.cost for own in levels))
-        ),
-        together=np.pad(lead["rule"] >= 0, more),
-        own=np.pad(lead["relation"] != OTHERS, more, constant_values=True),
-        group=np.append(
-            np.arange(len(lead)), len(lead) + np.unique(family, return_inverse=True)[1]
-        ),
-        tie_starts=np.pad(np.append(first, len(ties)), more, mode="edge"),
-        source=source,
-        target=target,
-        arc=ties["arc"],
-        move=np.append(np.full(len(lead), NONE), np.repeat(np.arange(len(moves)), sizes)),
-        steps=np.concatenate((np.zeros(len(lead), np.int64), *(own.steps for own in levels))),
-        changes=np.cumsum(np.append(np.zeros(len(lead) + 1, np.int64), widths)),
-        column=np.concatenate((NO_PLACES, *map(np.tile, columns, sizes))),
-        number=np.concatenate((np.empty(0), *(own.numbers.ravel() for own in levels))),
-        moves=tuple(moves),
-        denied=denied,
-        encoder=policy.encoder,
-        unreachable=tuple(unreachable),
     )
 
 

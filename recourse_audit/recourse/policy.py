@@ -16,14 +16,14 @@ attribute may not change in any of these ways either, nor may what encodes it (s
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
 
 import numpy as np
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.graph.computed import Computation, DerivedStep
-from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
+from recourse_audit.graph.graph import Graph, Indices, Ints
 from recourse_audit.graph.tables import Candidates, read_candidates
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.preprocessing import Encoder, encoder_of
@@ -114,29 +114,65 @@ class Conditions:
         return float(str(number)) if units is None else units.user_value(number)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The rules for one graph; tables have one row per kind of tie and one column per relation.
 
+    Opening it checks the settings against the graph; the first mistake is reported with its key.
     `together` numbers the rule by which all own ties of a kind end as one change; -1 if they end
     one by one.
     """
 
-    settings: RecourseSettings
-    graph: Graph
-    rules: tuple[TieRule, ...]
-    denied: Mask
-    drop: Mask
-    together: Ints
-    add: Mask
-    near: Mask
-    cost: Floats
-    movements: tuple[Movement, ...]
-    protected: tuple[str, ...]
-    conditions: Conditions
-    encoder: Encoder | None
-    denied_nodes: Mask
-    candidates: Candidates | None
+    def __init__(self, settings: Settings, graph: Graph, encoder: Encoder | None = None) -> None:
+        """`encoder` is that of the settings' encodings and formulas, unless another is given."""
+        encoder = encoder_of(settings.graph, graph) if encoder is None else encoder
+        recourse, kinds = settings.recourse, graph.ties.kinds
+        self.settings = recourse
+        self.graph = graph
+        self.encoder = encoder
+        self.protected = settings.groups.attributes
+        node_kinds = kinds_of_nodes(settings, graph)
+        self.denied = _check_ties(recourse, kinds, node_kinds, directed=graph.directed)
+        checks = _AttributeChecks(settings, graph, encoder)
+        checks.check_rules()
+        self.movements = movements_of(graph, recourse.attributes, checks.labels)
+        units = {
+            attribute.name: attribute
+            for movement in self.movements
+            for attribute in movement.attributes
+            if attribute.is_number
+        }
+        self.conditions = Conditions(
+            recourse.conditions, checks.computation, graph.feature_names, units
+        )
+        checks.check_conditions(self.conditions)
+        checks.check_cut_off()
+        self.rules = recourse.ties or DEFAULT_RULES
+        self.drop, self.add, self.near = (np.zeros((len(kinds), 3), bool) for _ in range(3))
+        self.cost = np.zeros((len(kinds), 3))
+        self.together = np.full((len(kinds), 3), -1)
+        for number, rule in reversed([*enumerate(self.rules)]):
+            matched = np.array([rule.kind in (ANY, kind) for kind in kinds], bool)
+            for relation in RELATIONS[rule.whose]:
+                self.drop[matched, relation] = "drop" in rule.allow
+                self.together[matched, relation] = number if rule.together else -1
+                self.add[matched, relation] = "add" in rule.allow
+                self.near[matched, relation] = rule.to == "near"
+                self.cost[matched, relation] = rule.cost
+        self.add[:, OTHERS] = False
+        self.add &= ~self.denied[:, None]
+        never = {kind for kind in set(node_kinds) if is_denied(kind) or kind in recourse.never}
+        self.denied_nodes: Mask = np.zeros(graph.node_count, bool)
+        if node_kinds:
+            self.denied_nodes[:] = [kind in never for kind in node_kinds]
+        self.candidates: Candidates | None = None
+        if recourse.candidates is not None:
+            self.candidates = read_candidates(recourse.candidates, graph, settings.graph)
+
+    def on(self, graph: Graph) -> "Policy":
+        """The same rules for a graph that differs in its ties alone."""
+        other = copy(self)
+        other.graph = graph
+        return other
 
     def rule_for(self, kind: str, relation: int) -> TieRule | None:
         """The first rule that matches."""
@@ -161,65 +197,6 @@ def relations(
     incoming = INCOMING if graph.directed else OUTGOING
     leads_out, leads_in = np.equal(source, subject), np.equal(target, subject)
     return np.where(leads_out, OUTGOING, np.where(leads_in, incoming, OTHERS))
-
-
-def open_policy(settings: Settings, graph: Graph, encoder: Encoder | None = None) -> Policy:
-    """Check the policy against the graph; the first mistake is reported with its key.
-
-    `encoder` is that of the settings' encodings and formulas, unless another one is given.
-    """
-    encoder = encoder_of(settings.graph, graph) if encoder is None else encoder
-    recourse, kinds = settings.recourse, graph.ties.kinds
-    node_kinds = kinds_of_nodes(settings, graph)
-    denied = _check_ties(recourse, kinds, node_kinds, directed=graph.directed)
-    checks = _AttributeChecks(settings, graph, encoder)
-    checks.check_rules()
-    movements = movements_of(graph, recourse.attributes, checks.labels)
-    units = {
-        attribute.name: attribute
-        for movement in movements
-        for attribute in movement.attributes
-        if attribute.is_number
-    }
-    conditions = Conditions(recourse.conditions, checks.computation, graph.feature_names, units)
-    checks.check_conditions(conditions)
-    checks.check_cut_off()
-    rules = recourse.ties or DEFAULT_RULES
-    drop, add, near = (np.zeros((len(kinds), 3), bool) for _ in range(3))
-    cost = np.zeros((len(kinds), 3))
-    together = np.full((len(kinds), 3), -1)
-    for number, rule in reversed([*enumerate(rules)]):
-        matched = np.array([rule.kind in (ANY, kind) for kind in kinds], bool)
-        for relation in RELATIONS[rule.whose]:
-            drop[matched, relation] = "drop" in rule.allow
-            together[matched, relation] = number if rule.together else -1
-            add[matched, relation] = "add" in rule.allow
-            near[matched, relation] = rule.to == "near"
-            cost[matched, relation] = rule.cost
-    add[:, OTHERS] = False
-    listed = recourse.candidates
-    denied_kinds = {kind for kind in set(node_kinds) if is_denied(kind) or kind in recourse.never}
-    return Policy(
-        settings=recourse,
-        graph=graph,
-        rules=rules,
-        denied=denied,
-        drop=drop,
-        together=together,
-        add=add & ~denied[:, None],
-        near=near,
-        cost=cost,
-        movements=movements,
-        protected=settings.groups.attributes,
-        conditions=conditions,
-        encoder=encoder,
-        denied_nodes=(
-            np.array([kind in denied_kinds for kind in node_kinds], bool)
-            if node_kinds
-            else np.zeros(graph.node_count, bool)
-        ),
-        candidates=None if listed is None else read_candidates(listed, graph, settings.graph),
-    )
 
 
 def kinds_of_nodes(settings: Settings, graph: Graph) -> tuple[str, ...]:

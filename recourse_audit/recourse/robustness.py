@@ -8,7 +8,7 @@ stays as it is. Where features follow from columns, numbers among the columns sh
 follow; a category stays what it is, because half a category means nothing.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -25,24 +25,36 @@ from recourse_audit.recourse.attributes import column_of, columns_of
 MOST_DRAWN_ARCS = 20_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OptionGraph:
-    """A subject's receptive field with an option made; the subject's place in it.
+    """A subject's receptive field with an option made; `subject` is their place in it.
 
     `arcs` numbers the arcs as in the graph, `NONE` for those that the option adds; `ends` are their
     sources and targets as places in `nodes`, and `ties` their rows. `hops` says how far everyone is
     from the subject. People whom only a new tie brings in are `late`: they come last in every draw.
     """
 
-    option: Edits
-    subject: int
-    nodes: Ints
-    features: Floats
-    arcs: Ints
-    ends: Ints
-    ties: Ints
-    hops: Ints
-    late: Mask
+    def __init__(self, asked: SubjectAnswers, table: ActionTable, combination: Ints) -> None:
+        graph, batcher = asked.edited.graph, asked.edited.batcher
+        depth = None if asked.way == "whole" else asked.edited.depth
+        subject = np.array([asked.subject])
+        option = ActionEdits(table, batcher.features_of(subject)[0]).of(combination[None])
+        field = receptive_field(graph, subject, depth, option.added[1:3])
+        self.option = option
+        self.nodes = field.nodes
+        self.late: Mask = np.zeros(len(field.nodes), bool)
+        if option.added.shape[1]:
+            near = receptive_field(graph, subject, depth).nodes
+            self.late = places_in(near, field.nodes) == OUTSIDE
+        kept = np.flatnonzero(places_in(np.sort(option.dropped[1]), field.arcs) == OUTSIDE)
+        ends = np.stack((field.sources[kept], field.targets[kept]))
+        self.ends: Ints = np.concatenate((ends, field.place(option.added[1:3])), axis=1)
+        self.arcs = np.append(field.arcs[kept], np.full(option.added.shape[1], NONE))
+        self.ties = np.append(field.ties[kept], option.added[3])
+        [self.subject] = field.place(subject).tolist()
+        self.features = batcher.features_of(field.nodes)
+        if len(option.features):
+            self.features[self.subject] = option.features[0]
+        self.hops = _hops(self.ends, len(field.nodes), self.subject, asked.edited.depth)
 
     def versions(self, count: int, dropped: Ints | None = None, added: Ints | None = None) -> Edits:
         """The option so many times, with further arcs dropped and added; features are shared."""
@@ -100,7 +112,7 @@ class RobustnessTest:
         """
         if not self._draws:
             return None
-        option_graph = self.option_graph(asked, table, combination)
+        option_graph = OptionGraph(asked, table, combination)
         if len(option_graph.arcs) * self._draws > MOST_DRAWN_ARCS:
             return None
         answers, fits = asked.answers(self._draw(option_graph, table, combination, place))
@@ -111,38 +123,6 @@ class RobustnessTest:
             draws=self._draws,
             ties=survival(int(works[: self._draws].sum()), self._draws),
             attributes=survival(int(works[self._draws :].sum()), self._draws),
-        )
-
-    def option_graph(
-        self, asked: SubjectAnswers, table: ActionTable, combination: Ints
-    ) -> OptionGraph:
-        """What the subject's answer depends on, with a combination of actions made."""
-        graph, batcher = self._edited.graph, self._edited.batcher
-        depth = None if asked.way == "whole" else self._edited.depth
-        subject = np.array([asked.subject])
-        option = ActionEdits(table, batcher.features_of(subject)[0]).of(combination[None])
-        field = receptive_field(graph, subject, depth, option.added[1:3])
-        late = np.zeros(len(field.nodes), bool)
-        if option.added.shape[1]:
-            late = places_in(receptive_field(graph, subject, depth).nodes, field.nodes) == OUTSIDE
-        kept = np.flatnonzero(places_in(np.sort(option.dropped[1]), field.arcs) == OUTSIDE)
-        new = np.full(option.added.shape[1], NONE)
-        ends = np.stack((field.sources[kept], field.targets[kept]))
-        ends = np.concatenate((ends, field.place(option.added[1:3])), axis=1)
-        features = batcher.features_of(field.nodes)
-        [place] = field.place(subject).tolist()
-        if len(option.features):
-            features[place] = option.features[0]
-        return OptionGraph(
-            option=option,
-            subject=place,
-            nodes=field.nodes,
-            features=features,
-            arcs=np.concatenate((field.arcs[kept], new)),
-            ends=ends,
-            ties=np.concatenate((field.ties[kept], option.added[3])),
-            hops=_hops(ends, len(field.nodes), place, self._edited.depth),
-            late=late,
         )
 
     def _draw(

@@ -120,7 +120,8 @@ def side_effects(queries: Sequence[ReachQuery]) -> list[SideEffects]:
 
 def _bounds(edits: Edits) -> Ints:
     """Where what is asked about one edit ends and the next begins."""
-    return edits.asked[0].searchsorted(np.arange(1, edits.count))
+    bounds: Ints = edits.asked[0].searchsorted(np.arange(1, edits.count))
+    return bounds
 
 
 def _groups(queries: Sequence[ReachQuery]) -> Iterator[list[int]]:

@@ -34,7 +34,6 @@ from recourse_audit.recourse.actions import (
     find_tied,
     new_ties,
     own_arcs,
-    table_of,
     ties_of,
     ties_to_drop,
 )
@@ -297,7 +296,9 @@ def read_actions(
     kind = np.array([graph.ties.kinds.index(change.kind or "") for change in adds], np.int64)
     named = {change.name for change in values}
     moves = [_move(policy, subject, change, named) for change in values]
-    return table_of(policy, subject, typed, new_ties(graph, subject, source, target, kind), moves)
+    return ActionTable(
+        policy, subject, typed, new_ties(graph, subject, source, target, kind), moves
+    )
 
 
 def _move(

@@ -17,7 +17,7 @@ import numpy as np
 
 from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.search.pareto import GAP, RESOLUTION, PairBlock, PairTable, comparable
-from recourse_audit.search.ranking import Ranking, canonical_firsts, least
+from recourse_audit.search.ranking import RankedPairs, Ranking, canonical_firsts, least
 from recourse_audit.search.subtrees import Keys
 
 FIRST_WINDOW = 4
@@ -101,7 +101,7 @@ def most_balanced(ranking: Ranking) -> Ints:
             for mask, row in enumerate(block.of(table.relevance_key)):
                 columns = np.flatnonzero((row >= low) & (row <= high))
                 near.append(block.first + mask * block.count + columns)
-        ranked = ranking.rank(np.concatenate(near))
+        ranked = RankedPairs(ranking, np.concatenate(near))
         apart = np.abs(ranked.simulatability_rank - ranked.relevance_rank)
         best = np.flatnonzero(apart <= window)
         best = best[least(apart[best], ranked.root[best], table.roots)]

@@ -33,7 +33,6 @@ from recourse_audit.search.pareto import (
     NO_TIE,
     PairTable,
     SpreadError,
-    pair_table,
     round_figures,
 )
 from recourse_audit.search.ranking import (
@@ -52,7 +51,6 @@ from recourse_audit.search.subtrees import (
     LocalGraph,
     Trees,
     count_subtrees,
-    local_graph,
     subtrees,
 )
 from recourse_audit.settings import OutputKind
@@ -210,7 +208,7 @@ def results_of(finding: Finding, naming: Naming, scope: Scope) -> Iterator[Outco
             queries=sum(len(level) for level in finding.levels) + 1,
         )
         return
-    table = pair_table(finding.levels, values, finding.local.pairs, roots)
+    table = PairTable(finding.levels, values, finding.local.pairs, roots)
     queries = np.bincount(table.root, minlength=roots) + 2
     extents = [
         SearchExtent(
@@ -264,7 +262,7 @@ def _with_pairs(
     pairs = np.concatenate((chosen, np.stack([*others.values()], axis=1).ravel(), listed))
     first_other, first_listed = len(chosen), len(pairs) - len(listed)
 
-    ranked = ranking.rank(pairs)
+    ranked = RankedPairs(ranking, pairs)
     points = list(zip(ranked.simulatability.tolist(), ranked.relevance.tolist(), strict=True))
     ranks = zip(ranked.simulatability_rank.tolist(), ranked.relevance_rank.tolist(), strict=True)
     ranks_of = [Ranks(simulatability=a, relevance=b, sum=a + b) for a, b in ranks]
@@ -425,7 +423,7 @@ class Search:
 
     def _find(self, subjects: Ints, bound: float, evaluator: Evaluator) -> Finding:
         """Evaluate every subtree, or a sample for a single subject that has too many."""
-        local = local_graph(self._graph, subjects, self._scope.max_hops)
+        local = LocalGraph(self._graph, subjects, self._scope.max_hops)
         if len(subjects) == 1 and bound > self._scope.budget:
             total = count_subtrees(local, self._scope.max_nodes)
             if total is None or total > self._scope.budget:

@@ -145,7 +145,6 @@ class PairBlock:
         return column[self.first : self.first + size].reshape(self.masks, self.count)
 
 
-@dataclass(frozen=True, kw_only=True)
 class PairTable:
     """Every pair of some subjects.
 
@@ -160,20 +159,64 @@ class PairTable:
     keys with and without it.
     """
 
-    roots: int
-    root: Indices
-    number: Ints
-    simulatability: Floats
-    subtree_key: Keys
-    ties: Indices
-    tie_count: int
-    spread: float
-    distance: Floats
-    best_key: Floats
-    blocks: tuple[PairBlock, ...]
-    kept: Indices
-    relevance: Floats
-    relevance_key: Floats
+    def __init__(
+        self, levels: Sequence[Level], simulatability: Floats, pairs: Indices, roots: int = 1
+    ) -> None:
+        """Build all pairs from levels, smallest first, closed under subtrees.
+
+        `pairs` are the graph's numbers of the local ties. O(n 2^(C-1)) array entries for n subtrees
+        of at most C nodes. Raises `SpreadError` where the subjects must be taken one by one.
+        """
+        levels = [level for level in levels if len(level)]
+        self.roots, self.tie_count, self.simulatability = roots, len(pairs), simulatability
+        self.blocks, self.ties = _blocks(levels)
+        self.kept, self.subtree_key = _match_subtrees(levels, self.blocks, pairs, roots)
+        self.relevance, self.relevance_key = np.empty(len(self.kept)), np.empty(len(self.kept))
+        for block in self.blocks:
+            self._score(block)
+        root = [np.empty(0, np.int32), *(level.root for level in levels[1:])]
+        self.root: Indices = np.concatenate(root)
+        self.distance, self.spread = comparable(-simulatability[roots:]), 0.0
+        if roots > 1:
+            farthest = self.distance.max(initial=0.0), self.relevance_key.max(initial=0.0)
+            self.spread = float(1.0 + max(farthest))
+            if not roots * self.spread < EXACT:  # whole steps must stay exact
+                raise SpreadError
+            self.distance += self.root * self.spread
+        self.number, self.best_key = np.empty(len(self.root), np.int64), np.empty(len(self.root))
+        for block in self.blocks:
+            self._shift(block)
+
+    def _score(self, block: PairBlock) -> None:
+        """Work out the relevance of a block's pairs, and its size in steps."""
+        own = self.simulatability[self.roots :][block.explanations]
+        kept = block.of(self.kept)
+        signed, steps = block.of(self.relevance), block.of(self.relevance_key)
+        for first in range(0, block.count, COLUMNS_AT_ONCE):
+            part = slice(first, first + COLUMNS_AT_ONCE)
+            for mask in range(block.masks):
+                row, stepped = signed[mask, part], steps[mask, part]
+                # A gap takes the last of the values, and its key is overwritten later.
+                np.take(self.simulatability, kept[mask, part], out=row, mode="wrap")
+                np.subtract(own[part], row, out=row)
+                if block.ties - mask.bit_count() > 1:
+                    row /= block.ties - mask.bit_count()
+                comparable(np.abs(row, out=stepped), out=stepped)
+
+    def _shift(self, block: PairBlock) -> None:
+        """Shift a block's keys up by subject, mark its gaps, and find what is best."""
+        kept, steps = block.of(self.kept), block.of(self.relevance_key)
+        root, number, best = (
+            array[block.explanations] for array in (self.root, self.number, self.best_key)
+        )
+        for first in range(0, block.count, COLUMNS_AT_ONCE):
+            part = slice(first, first + COLUMNS_AT_ONCE)
+            gaps = kept[:, part] < 0
+            if self.spread:
+                steps[:, part] += root[part] * self.spread
+            np.copyto(steps[:, part], GAP, where=gaps)
+            number[part] = block.masks - np.add.reduce(gaps, axis=0, dtype=np.int8)
+            np.maximum.reduce(steps[:, part], axis=0, out=best[part])
 
     @cached_property
     def _layout(self) -> tuple[Ints, Ints, Ints]:
@@ -226,70 +269,6 @@ class PairTable:
         explanation, mask = self.places(pairs)
         is_kept = mask >> np.arange(len(self.ties))[:, None] & 1
         return np.where(is_kept, NO_TIE, self.ties[:, explanation])
-
-
-def pair_table(
-    levels: Sequence[Level], simulatability: Floats, pairs: Indices, roots: int = 1
-) -> PairTable:
-    """Build all pairs of some subjects from their levels, smallest first, closed under subtrees.
-
-    `pairs` are the graph's numbers of the local ties. O(n 2^(C-1)) array entries for n subtrees
-    of at most C nodes. Raises `SpreadError` where the subjects must be taken one by one.
-    """
-    levels = [level for level in levels if len(level)]
-    blocks, ties = _blocks(levels)
-    kept, subtree_key = _match_subtrees(levels, blocks, pairs, roots)
-    relevance, key = np.empty(len(kept)), np.empty(len(kept))
-    for block in blocks:
-        own = simulatability[roots:][block.explanations]
-        table, signed, steps = block.of(kept), block.of(relevance), block.of(key)
-        for first in range(0, block.count, COLUMNS_AT_ONCE):
-            part = slice(first, first + COLUMNS_AT_ONCE)
-            for mask in range(block.masks):
-                row, stepped = signed[mask, part], steps[mask, part]
-                # A gap takes the last of the values, and its key is overwritten below.
-                np.take(simulatability, table[mask, part], out=row, mode="wrap")
-                np.subtract(own[part], row, out=row)
-                if block.ties - mask.bit_count() > 1:
-                    row /= block.ties - mask.bit_count()
-                comparable(np.abs(row, out=stepped), out=stepped)
-    root = np.concatenate([np.empty(0, np.int32), *(level.root for level in levels[1:])])
-    distance, spread = comparable(-simulatability[roots:]), 0.0
-    if roots > 1:
-        spread = float(1.0 + max(distance.max(initial=0.0), key.max(initial=0.0)))
-        if not roots * spread < EXACT:  # whole steps must stay exact
-            raise SpreadError
-    offset = root * spread
-    number, best = np.empty(len(root), np.int64), np.empty(len(root))
-    for block in blocks:
-        table, steps = block.of(kept), block.of(key)
-        own_offset, own_number, own_best = (
-            array[block.explanations] for array in (offset, number, best)
-        )
-        for first in range(0, block.count, COLUMNS_AT_ONCE):
-            part = slice(first, first + COLUMNS_AT_ONCE)
-            gaps = table[:, part] < 0
-            if spread:
-                steps[:, part] += own_offset[part]
-            np.copyto(steps[:, part], GAP, where=gaps)
-            own_number[part] = block.masks - np.add.reduce(gaps, axis=0, dtype=np.int8)
-            np.maximum.reduce(steps[:, part], axis=0, out=own_best[part])
-    return PairTable(
-        roots=roots,
-        root=root,
-        number=number,
-        simulatability=simulatability,
-        subtree_key=subtree_key,
-        ties=ties,
-        tie_count=len(pairs),
-        spread=spread,
-        distance=distance + offset if spread else distance,
-        best_key=best,
-        blocks=blocks,
-        kept=kept,
-        relevance=relevance,
-        relevance_key=key,
-    )
 
 
 def _blocks(levels: Sequence[Level]) -> tuple[tuple[PairBlock, ...], Indices]:

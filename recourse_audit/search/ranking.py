@@ -10,7 +10,6 @@ whole steps of the resolution, so a pair's cell is exact and does not depend on 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,22 +22,6 @@ LAYERS_SEARCHED = 25
 COLUMNS = 32
 ROWS = 20
 EXPLANATIONS_AT_ONCE = 1 << 14
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankedPairs:
-    """Some pairs and what is compared: both objectives in steps of the resolution, and ranks."""
-
-    pairs: Ints
-    root: Indices
-    simulatability: Floats
-    relevance: Floats
-    simulatability_rank: Ints
-    relevance_rank: Ints
-
-    @property
-    def rank_sum(self) -> Ints:
-        return self.simulatability_rank + self.relevance_rank
 
 
 class Ranking:
@@ -55,22 +38,22 @@ class Ranking:
             table.number, table.root, self.ends - self.number
         )
 
-    def rank(self, pairs: Ints) -> RankedPairs:
-        """Look up objectives and ranks of some pairs."""
-        table = self.table
-        explanation = table.explanation(pairs)
-        root = table.root[explanation]
-        relevance = table.relevance_key[pairs]
-        after = self.ends[root] - self.relevances.searchsorted(relevance, "right")
-        offset = root * table.spread
-        return RankedPairs(
-            pairs=pairs,
-            root=root,
-            simulatability=offset - table.distance[explanation],
-            relevance=relevance - offset,
-            simulatability_rank=self.simulatability_rank[explanation],
-            relevance_rank=1 + after,
-        )
+
+class RankedPairs:
+    """Some pairs and what is compared: both objectives in steps of the resolution, and ranks."""
+
+    def __init__(self, ranking: Ranking, pairs: Ints) -> None:
+        table, explanation = ranking.table, ranking.table.explanation(pairs)
+        key = table.relevance_key[pairs]
+        self.pairs = pairs
+        self.root = table.root[explanation]
+        offset = self.root * table.spread
+        self.simulatability: Floats = offset - table.distance[explanation]
+        self.relevance: Floats = key - offset
+        self.simulatability_rank = ranking.simulatability_rank[explanation]
+        after = ranking.ends[self.root] - ranking.relevances.searchsorted(key, "right")
+        self.relevance_rank: Ints = 1 + after
+        self.rank_sum = self.simulatability_rank + self.relevance_rank
 
 
 class Layers:
@@ -108,7 +91,7 @@ class Layers:
             root = table.root[table.explanation(pairs)]
             pairs = pairs[np.argsort(root, kind="stable")]
         self._last = pairs
-        return self._ranking.rank(pairs)
+        return RankedPairs(self._ranking, pairs)
 
     def _take_away(self, table: PairTable, pairs: Ints) -> None:
         if self.number == 1:

@@ -40,8 +40,8 @@ from recourse_audit.search.evaluation import (
     join_scores,
     sort_rows,
 )
-from recourse_audit.search.pareto import pair_table
-from recourse_audit.search.ranking import Layers, Ranking, canonical_firsts, winners
+from recourse_audit.search.pareto import PairTable
+from recourse_audit.search.ranking import Layers, RankedPairs, Ranking, canonical_firsts, winners
 from recourse_audit.search.subtrees import (
     KeyIndex,
     Level,
@@ -452,12 +452,12 @@ def _with_leaf(local: LocalGraph, base: Trees) -> Trees:
 
 def _rank(closure: Closure, local: LocalGraph) -> tuple[tuple[Level, ...], Ranking]:
     levels, scores = closure.levels()
-    return levels, Ranking(pair_table(levels, scores.simulatability, local.pairs))
+    return levels, Ranking(PairTable(levels, scores.simulatability, local.pairs))
 
 
 def _find_dominating(ranking: Ranking, pair: int) -> int | None:
     """The best pair of the front that dominates this one, if any does."""
-    front, own = Layers(ranking).peel(), ranking.rank(np.array([pair]))
+    front, own = Layers(ranking).peel(), RankedPairs(ranking, np.array([pair]))
     at_least = (front.simulatability >= own.simulatability) & (front.relevance >= own.relevance)
     more = (front.simulatability > own.simulatability) | (front.relevance > own.relevance)
     places: Ints = np.flatnonzero(at_least & more)

@@ -79,57 +79,34 @@ class KeyIndex:
         return numbers, fresh
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LocalGraph:
-    """Neighbours of nodes near some roots, sorted, with the tie that leads to each.
+    """Every node at most `hops` ties from a root, and every tie among them.
 
-    `within[r, v]` says whether node v lies in the neighbourhood of root r; it is None where there
-    is only one root, because this is its neighbourhood. `key` is `node * n + neighbour` for every
-    entry, in ascending order, so that one binary search finds a place in any node's list. `low` and
-    `high` are the ends of each pair.
+    The neighbours of each node are sorted, with the `tie` that leads to each. `key` is
+    `node * n + neighbour` for every entry, in ascending order, so that one binary search finds a
+    place in any node's list. `low` and `high` are the ends of each pair. `within[r, v]` says
+    whether node v lies in the neighbourhood of root r; it is None where there is only one root.
+    Costs O(ties of those nodes); with several roots, also one byte per root and node.
     """
 
-    nodes: Indices
-    pairs: Indices
-    low: Indices
-    high: Indices
-    starts: Ints
-    neighbour: Indices
-    tie: Indices
-    key: Ints
-    roots: Indices
-    within: NDArray[np.bool_] | None
-
-
-def local_graph(graph: Graph, subjects: NDArray[np.integer], hops: int) -> LocalGraph:
-    """Cut out every node at most `hops` ties from a subject, and every tie among them.
-
-    Costs O(ties of those nodes); with several subjects, also one byte per subject and node.
-    """
-    subjects = np.asarray(subjects)
-    nodes = reach(graph, subjects, hops)
-    positions, owner = spans(graph.starts, nodes)
-    other = graph.neighbour[positions]
-    place = np.minimum(np.searchsorted(nodes, other), len(nodes) - 1).astype(np.int32)
-    inside = nodes[place] == other
-    owner, place = owner[inside], place[inside]
-    pair = graph.neighbour_pair[positions[inside]]
-    pairs, tie = np.unique(pair, return_inverse=True)
-    starts = np.zeros(len(nodes) + 1, np.int64)
-    np.cumsum(np.bincount(owner, minlength=len(nodes)), out=starts[1:])
-    roots = np.searchsorted(nodes, subjects).astype(np.int32)
-    return LocalGraph(
-        nodes=nodes,
-        pairs=pairs,
-        low=np.searchsorted(nodes, graph.pair_low[pairs]).astype(np.int32),
-        high=np.searchsorted(nodes, graph.pair_high[pairs]).astype(np.int32),
-        starts=starts,
-        neighbour=place,
-        tie=tie.astype(np.int32),
-        key=owner * len(nodes) + place,
-        roots=roots,
-        within=None if len(roots) == 1 else _within(starts, place, roots, hops),
-    )
+    def __init__(self, graph: Graph, roots: NDArray[np.integer], hops: int) -> None:
+        self.nodes = nodes = reach(graph, roots, hops)
+        positions, owner = spans(graph.starts, nodes)
+        other = graph.neighbour[positions]
+        place = np.minimum(np.searchsorted(nodes, other), len(nodes) - 1).astype(np.int32)
+        inside = nodes[place] == other
+        owner, self.neighbour = owner[inside], place[inside]
+        self.pairs, tie = np.unique(graph.neighbour_pair[positions[inside]], return_inverse=True)
+        self.tie = tie.astype(np.int32)
+        self.low = np.searchsorted(nodes, graph.pair_low[self.pairs]).astype(np.int32)
+        self.high = np.searchsorted(nodes, graph.pair_high[self.pairs]).astype(np.int32)
+        self.starts = np.zeros(len(nodes) + 1, np.int64)
+        np.cumsum(np.bincount(owner, minlength=len(nodes)), out=self.starts[1:])
+        self.key = owner * len(nodes) + self.neighbour
+        self.roots = np.searchsorted(nodes, roots).astype(np.int32)
+        self.within: NDArray[np.bool_] | None = None
+        if len(self.roots) > 1:
+            self.within = _within(self.starts, self.neighbour, self.roots, hops)
 
 
 def _within(starts: Ints, neighbour: Indices, roots: Indices, hops: int) -> NDArray[np.bool_]:

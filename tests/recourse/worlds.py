@@ -14,7 +14,7 @@ from recourse_audit.model.probes import takes_shared_fields
 from recourse_audit.model.queries import whole
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.actions import ActionTable
-from recourse_audit.recourse.policy import Policy, open_policy
+from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.trials import Verifier
 from recourse_audit.recourse.what_if import (
     read_actions,
@@ -89,7 +89,7 @@ def settings_with(
 def policy_of(
     graph: Graph, folder: Path = Path(), groups: Sequence[str] = ("gender",), **recourse: Any
 ) -> Policy:
-    return open_policy(settings_with(folder, groups, **recourse), graph)
+    return Policy(settings_with(folder, groups, **recourse), graph)
 
 
 def reasons(policy: Policy, subject: int, *typed: str) -> list[str]:
