@@ -109,14 +109,6 @@ def _of_attribute(movement: Movement) -> Iterator[ListedChange]:
             yield ListedChange(action=action, tier=tier, rule=rule.name, steps=steps)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ways:
-    """The ways in which a subject can take one action; not `complete` if some are left out."""
-
-    rows: Ints
-    complete: bool
-
-
 class CommonChanges:
     """The common actions of a policy, tried on one subject after the other."""
 
@@ -132,7 +124,7 @@ class CommonChanges:
         return tuple(
             CommonOutcome(
                 action=listed.action,
-                outcome=words[len(_list_ways(listed, table, conditions, 1).rows) > 0],
+                outcome=words[len(_list_ways(listed, table, conditions, 1)[0]) > 0],
             )
             for listed in self._listed
         )
@@ -148,15 +140,16 @@ class CommonChanges:
         answers = _WayAnswers(verifier, self._decisions, table)
         ways = [_list_ways(listed, table, conditions, most) for listed in self._listed]
         try:
-            answers.ask(np.concatenate([own.rows for own in ways]))
+            answers.ask(np.concatenate([rows for rows, _ in ways]))
             side = int((1 + (1 + 8 * most) ** 0.5) / 2)  # so many ties have at most `most` pairs
             for place, listed in enumerate(self._listed):
-                if not ways[place].complete and listed.action.ties == 2:
+                rows, complete = ways[place]
+                if not complete and listed.action.ties == 2:
                     # Not all pairs were tried: those of the ties that help most alone.
                     pairs = _pairs(answers.best(listed.rows(table)[:most], side))
-                    rows = np.concatenate((ways[place].rows, conditions.keep(pairs)))
-                    ways[place] = _Ways(rows=np.unique(rows, axis=0), complete=False)
-            answers.ask(np.concatenate([own.rows for own in ways]))
+                    rows = np.concatenate((rows, conditions.keep(pairs)))
+                    ways[place] = np.unique(rows, axis=0), False
+            answers.ask(np.concatenate([rows for rows, _ in ways]))
         except AnswerError:
             return tuple(
                 replace(outcome, outcome="not_settled")
@@ -166,17 +159,17 @@ class CommonChanges:
             ), []
         finally:
             verifier.evaluations = evaluations  # these do not count towards the budget
-        outcomes = [
-            answers.outcome(listed.action, own)
-            for listed, own in zip(self._listed, ways, strict=True)
-        ]
-        return tuple(outcomes), answers.successes
+        outcomes = tuple(
+            answers.outcome(listed.action, rows, complete=complete)
+            for listed, (rows, complete) in zip(self._listed, ways, strict=True)
+        )
+        return outcomes, answers.successes
 
 
 def _list_ways(
     listed: ListedChange, table: ActionTable, conditions: SubjectConditions, most: int
-) -> _Ways:
-    """At most so many ways to take an action that the conditions allow.
+) -> tuple[Ints, bool]:
+    """At most so many ways to take an action that the conditions allow; whether these are all.
 
     Conditions are about attributes, so they allow all ways to change ties, or none.
     """
@@ -188,7 +181,7 @@ def _list_ways(
     else:
         count, few = len(chosen), chosen[:most]
         rows = np.column_stack((few, np.full(len(few), NONE)))
-    return _Ways(rows=conditions.keep(rows), complete=count <= most)
+    return conditions.keep(rows), count <= most
 
 
 def _pairs(actions: Ints) -> Ints:
@@ -231,16 +224,16 @@ class _WayAnswers:
         leads = np.array([self._lead.get(action, -np.inf) for action in actions.tolist()])
         return np.sort(actions[np.argsort(-leads, kind="stable")[:count]])
 
-    def outcome(self, action: CommonAction, ways: _Ways) -> CommonOutcome:
+    def outcome(self, action: CommonAction, ways: Ints, *, complete: bool) -> CommonOutcome:
         """What one action does, by the ways that were asked about."""
-        if not len(ways.rows):
+        if not len(ways):
             return CommonOutcome(action=action, outcome="does_not_apply")
-        rows = [tuple(row) for row in ways.rows.tolist()]
+        rows = [tuple(row) for row in ways.tolist()]
         working = [list(_actions(row)) for row in rows if self._works.get(row)]
         if working:
             cost = min(float(self._table.cost[row].sum()) for row in working)
             return CommonOutcome(action=action, outcome="serves", cost=round_figure(cost))
-        settled = ways.complete and all(row in self._works for row in rows)
+        settled = complete and all(row in self._works for row in rows)
         outcome: Outcome = "does_not_serve" if settled else "not_settled"
         return CommonOutcome(action=action, outcome=outcome)
 

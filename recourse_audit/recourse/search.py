@@ -8,7 +8,6 @@ that is small enough before it is offered.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 
 import numpy as np
 
@@ -49,11 +48,6 @@ class FoundOptions:
     recourse: Recourse
     queries: tuple[ReachQuery, ...] = ()
 
-    def with_side_effects(self, effects: Sequence[SideEffects]) -> Recourse:
-        pairs = zip(self.recourse.options, effects, strict=True)
-        options = tuple(replace(option, side_effects=own) for option, own in pairs)
-        return replace(self.recourse, options=options)
-
 
 class RecourseSearch:
     """The search for options over one graph with one model and one policy."""
@@ -86,12 +80,16 @@ class RecourseSearch:
     def with_side_effects(self, found: Sequence[FoundOptions]) -> list[Recourse]:
         """Ask whose decisions the options of several subjects change; an error is one subject's."""
         try:
-            known = iter(side_effects([query for part in found for query in part.queries]))
-            return [part.with_side_effects([*islice(known, len(part.queries))]) for part in found]
+            effects = iter(side_effects([query for part in found for query in part.queries]))
         except AuditError as error:
             if len(found) == 1:
                 return [failure(str(error), self._policy.settings.max_changes)]
             return [recourse for part in found for recourse in self.with_side_effects([part])]
+        with_effects = []
+        for recourse in (part.recourse for part in found):
+            options = [replace(option, side_effects=next(effects)) for option in recourse.options]
+            with_effects.append(replace(recourse, options=tuple(options)))
+        return with_effects
 
     def what_if(self, subject: int, changes: Sequence[Change]) -> WhatIf:
         """Try changes that somebody chose by hand."""

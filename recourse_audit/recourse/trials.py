@@ -376,11 +376,17 @@ class Trials:
     def follow(self, combinations: Iterable[Combination], max_changes: int) -> None:
         """Try what the search for explanations would remove, in its order.
 
-        Sizes up to `max_changes` are to be tried later, and may be part of the same query.
+        Nothing was tried before. Sizes up to `max_changes` are to be tried later; the smallest go
+        into the same query, as far as they are few.
         """
-        wanted = [chosen for chosen in dict.fromkeys(combinations) if chosen not in self._tried]
-        self._foresee_sizes(max_changes)
-        self._try(as_rows(wanted), "counterfactual")
+        every_action, group = np.arange(len(self._table)), self._table.group
+        room = min(SIZES_AHEAD, self._left)
+        for size in range(1, max_changes + 1):
+            room -= counts(group, size)[size]
+            if room < 0:
+                break
+            self._verifier.foresee(self._open(every_action[every(group, size)]))
+        self._try(as_rows([*dict.fromkeys(combinations)]), "counterfactual")
 
     def run(self, max_changes: int, enough: int) -> None:
         """Go through the sizes until all are done, or no better option can be found."""
@@ -403,11 +409,9 @@ class Trials:
         Parts that were not tried yet are tried now, as far as the budget allows.
         """
         while True:
-            kept = self._minimal()
-            chosen = self._choose(kept, count)
-            found = len(self.successes)
+            chosen, before = self._choose(self._minimal(), count), len(self.successes)
             proven = [self._has_no_working_part(success.combination) for success in chosen]
-            if len(self.successes) == found:
+            if len(self.successes) == before:
                 return list(zip(chosen, proven, strict=True))
 
     def _size(self, size: int, sizes_left: int) -> bool:
@@ -417,9 +421,12 @@ class Trials:
         if counts(group, size)[size] <= max(MOST_LISTED, self._left):
             rows = self._open(alive[every(group, size)])
             if len(rows) <= self._left:
-                self._try(self._by_cost(rows), "exhaustive")
+                # Cheap ones can cover expensive ones, never the other way round.
+                by_cost = np.argsort(self._table.cost[rows].sum(axis=1), kind="stable")
+                self._try(rows[by_cost], "exhaustive")
                 return all(len(chosen) != size for chosen in self._unasked)
-        share = self._share(sizes_left)
+        # What this size may use, so that larger sizes get their turn.
+        share = -(-max(self._left - min(RESERVE, self._left // 4), 0) // sizes_left)
         if size == 1:
             # The subject's own ties and attributes move its answer most.
             order = np.lexsort((EAGERNESS[self._table.do[alive]], ~self._table.own[alive]))
@@ -427,24 +434,9 @@ class Trials:
             self._try(self._open(alive[order, None])[:room], "effect")
             return False
         alive = alive[np.isfinite(self._effect[alive])]
-        found = best(self._effect[alive], self._table.group[alive], size, 2 * share)
-        self._try(self._open(alive[found])[:share], "effect")
+        rows = best(self._effect[alive], self._table.group[alive], size, 2 * share)
+        self._try(self._open(alive[rows])[:share], "effect")
         return False
-
-    def _foresee_sizes(self, max_changes: int) -> None:
-        """Put the smallest sizes into the first query, as far as they are few."""
-        alive, group = self._cover.alive, self._table.group
-        room = min(SIZES_AHEAD, self._left)
-        for size in range(1, max_changes + 1):
-            room -= int(counts(group[alive], size)[size])
-            if room < 0:
-                return
-            self._verifier.foresee(self._open(alive[every(group[alive], size)]))
-
-    def _share(self, sizes_left: int) -> int:
-        """What a size that cannot be tried in full may use, so that larger sizes get their turn."""
-        free = max(self._left - min(RESERVE, self._left // 4), 0)
-        return -(-free // sizes_left)
 
     def _open(self, rows: Ints) -> Ints:
         """Those of some combinations that were neither tried nor covered."""
@@ -454,11 +446,6 @@ class Trials:
             return rows
         fresh: Mask = ~np.isin(self._table.keys(rows), self._table.keys(np.array(tried)))
         return rows[fresh]
-
-    def _by_cost(self, rows: Ints) -> Ints:
-        """Cheap ones first: they can cover expensive ones, never the other way round."""
-        ordered: Ints = rows[np.argsort(self._table.cost[rows].sum(axis=1), kind="stable")]
-        return ordered
 
     def _try(self, rows: Ints, source: str) -> bool:
         """Put combinations to the model, in order, as far as the budget allows.
@@ -496,15 +483,13 @@ class Trials:
 
     def _can_stop(self, size: int, enough: int) -> bool:
         """Whether enough options are found, and nothing of this size or larger could be cheaper."""
-        costs = sorted(self._cost(success.combination) for success in self._minimal())
+        costs = [self._cost(success.combination) for success in self._minimal()]
         if len(costs) < enough:
             return False
-        alive = self._cover.alive
-        groups = self._table.group[alive]
-        cheapest = np.full(int(self._table.group.max(initial=-1)) + 1, np.inf)
-        np.minimum.at(cheapest, groups, self._table.cost[alive])
-        least = np.sort(cheapest)[:size].sum()
-        return bool(least >= costs[enough - 1])
+        alive, group = self._cover.alive, self._table.group
+        cheapest = np.full(int(group.max(initial=-1)) + 1, np.inf)
+        np.minimum.at(cheapest, group[alive], self._table.cost[alive])
+        return bool(np.sort(cheapest)[:size].sum() >= costs[enough - 1])
 
     def _cost(self, combination: Combination) -> float:
         return float(self._table.cost[list(combination)].sum())
@@ -515,8 +500,7 @@ class Trials:
         smaller = Cover(self._table)
         for size in sorted({len(combination) for combination in self.successes}):
             rows = np.array([chosen for chosen in self.successes if len(chosen) == size])
-            rows = rows[~smaller.holds(rows)]
-            new = self._lowest(rows)
+            new = self._lowest(rows[~smaller.holds(rows)])
             for combination in new:
                 smaller.add(combination)
             kept += new
