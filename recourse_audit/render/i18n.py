@@ -24,7 +24,7 @@ from babel.numbers import format_currency, format_decimal, format_percent
 
 from recourse_audit.errors import TemplateError
 from recourse_audit.records.group_figures import Verdict
-from recourse_audit.records.recourse import FRAGILE, STEADY, RecourseStatus, Robustness
+from recourse_audit.records.recourse import FRAGILE, STEADY, RecourseStatus
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import NO_BREAK, plain
 from recourse_audit.settings import LanguageWords, Settings
@@ -217,10 +217,6 @@ class Words:
         """A verdict on a gap, given the gap of concern as a share: not 10 points worse."""
         points = self.number(100 * concern)
         return self.say(f"verdict.{verdict.replace(' ', '_')}", concern=points)
-
-    def strength(self, robustness: Robustness) -> str:
-        """How well an option stands changes around it: holds in most tests."""
-        return self.say(f"strength.{strength(robustness.held_share)}")
 
     # ------------------------------------------------------------------ the user's own words
 

@@ -146,7 +146,7 @@ def test_a_keyboard_reaches_the_content_the_other_pages_and_opens_the_annex(
             reached.append(page.evaluate("document.activeElement.textContent.trim()"))
         assert [words.strip("◂▸ \N{NO-BREAK SPACE}") for words in reached[:6]] == [
             "Skip to the content",
-            "All subjects",
+            "All people",
             "Previous",
             "Next",
             "Draft letter",

@@ -349,14 +349,14 @@ def test_money_and_attributes_are_said_in_the_users_words() -> None:
         "Lower loan from €13,100.50 to €10,600",
         "Change job kind from ‘none’ to ‘full time’",
         "Stop 2 payments (with P0001 and P0002)Check first.",
-        "Stop a payment (between P0002 and P0001)Check first.",
+        "Stop a payment (between P0002 and P0001)",
         "Move out (with P0001 and P0003)",
         "Add a tie (with P0003)",
     ]
     own = read(report, words=words, level="subject").texts(".//td[@class='changes']/ul/li")
     assert own[3:] == [
         "Stop 2 paymentsCheck first.",
-        "A change between other peopleCheck first.",
+        "A change between other people",
         "Move out",
         "Add a tie",
     ]
