@@ -30,7 +30,7 @@ FEATURES_NAMED = 5
 EXPLAINS = 0.5
 
 
-def recorded_decisions(settings: Settings, graph: Graph) -> Ints | None:
+def read_recorded(settings: Settings, graph: Graph) -> Ints | None:
     """Everybody's decision on record as the number of its class; None without such a column.
 
     `NOT_RECORDED` where the column is empty.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recourse_audit.audit.inspect import PREPARATION, Inspection, check_given, inspect_with
-from recourse_audit.audit.load import Preprocessing, preprocessed
+from recourse_audit.audit.load import Preprocessing, preprocess
 from recourse_audit.audit.population import SAYS_BAD, SAYS_GOOD
 from recourse_audit.errors import GraphError, InputError, ModelError, SettingsError
 from recourse_audit.graph.columns import ColumnSummary, describe_columns, near_matches
@@ -183,7 +183,7 @@ def _look(
         if model.preprocessing is None:
             graph = read_graph(settings)
         else:
-            graph, pipeline = preprocessed(model, settings)
+            graph, pipeline = preprocess(model, settings)
     except (GraphError, SettingsError, ModelError) as error:
         if model.preprocessing is None and not isinstance(error, GraphError):
             raise
@@ -207,7 +207,7 @@ def _draft(
     if "npz" in files:
         settings = GraphSettings(npz=files["npz"])
         plain = model.preprocessing is None
-        graph = read_graph(settings) if plain else preprocessed(model, settings)[0]
+        graph = read_graph(settings) if plain else preprocess(model, settings)[0]
         columns = describe_columns(graph.attributes)
         _check_later(columns, files["npz"], later)
         return _Draft(settings=settings, lines=lines, columns=columns)

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.audit.agreement import NOT_RECORDED, recorded_decisions
-from recourse_audit.audit.population import check_column, groups_by, known_outcomes
+from recourse_audit.audit.agreement import NOT_RECORDED, read_recorded
+from recourse_audit.audit.large_graphs import AskedGraph
+from recourse_audit.audit.population import check_column, groups_by, read_outcomes
 from recourse_audit.errors import InputError, ModelError, SettingsError, SubjectError
 from recourse_audit.graph.columns import (
     IN_MEMORY,
@@ -67,12 +68,12 @@ class Preprocessing:
             sha256=pipeline.digest(),
             inputs=tuple(
                 PreprocessingInput(
-                    name=one.port.name,
-                    dtype=one.port.dtype,
-                    shape=one.port.shape,
-                    columns=one.columns,
+                    name=intake.port.name,
+                    dtype=intake.port.dtype,
+                    shape=intake.port.shape,
+                    columns=intake.columns,
                 )
-                for one in self.encoder.intakes
+                for intake in pipeline.intakes
             ),
             output=pipeline.output.name,
             features=self.features,
@@ -85,22 +86,8 @@ class Preprocessing:
         notes = " ".join(self.probes.notes.values())
         return f"{self.encoder.path}: {notes}" if self.probes.failed else ""
 
-    @property
-    def digests(self) -> dict[str, str]:
-        """SHA-256 of every file of the pipeline, by name."""
-        return self.encoder.digests
 
-    def digest(self) -> str:
-        """One SHA-256 for all of the pipeline."""
-        return self.encoder.digest()
-
-    def check(self) -> None:
-        """Refuse a pipeline whose features could not be relied on."""
-        if self.problem:
-            raise ModelError(self.problem)
-
-
-def preprocessed(
+def preprocess(
     model: ModelSettings,
     settings: GraphSettings,
     *,
@@ -129,15 +116,11 @@ UNBOUNDED_HOPS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedAudit:
+class LoadedAudit(AskedGraph):
     """Everything needed to answer for a subject."""
 
     settings: Settings
-    graph: Graph
     model: OnnxModel
-    probes: ProbeReport
-    batcher: QueryBatcher
-    rule: DecisionRule
     recorded: Ints | None
     scope: Scope
     policy: Policy
@@ -191,10 +174,11 @@ def open_audit(
     model = OnnxModel(settings.model, timeout=timeout) if model is None else model
     preprocessing = None
     if settings.model.preprocessing is not None:
-        graph, preprocessing = preprocessed(
+        graph, preprocessing = preprocess(
             settings.model, settings.graph, graph=graph, timeout=timeout
         )
-        preprocessing.check()
+        if preprocessing.problem:
+            raise ModelError(preprocessing.problem)
     elif graph is None:
         graph = read_graph(settings.graph)
     else:
@@ -203,7 +187,7 @@ def open_audit(
     policy, outcomes = check_against_graph(settings, graph, preprocessing)
     classes = len(settings.decision.classes)
     probes = probe(model, settings.model, pool_of(graph), classes=classes)
-    probes = with_ties_counted(probes, graph)
+    probes = note_missing_ties(probes, graph)
     check_classes(settings, model)
     audit = assemble(settings, graph, model, probes, policy)
     return replace(
@@ -220,7 +204,7 @@ def check_against_graph(
     encoder = encoder_of(settings.graph, graph) if preprocessing is None else preprocessing.encoder
     policy = Policy(settings, graph, encoder)
     _check_stratum(settings, graph)
-    return policy, known_outcomes(settings, graph, () if encoder is None else encoder.columns)
+    return policy, read_outcomes(settings, graph, () if encoder is None else encoder.columns)
 
 
 def assemble(
@@ -242,7 +226,7 @@ def assemble(
             repeater=Repeater(settings.model.repeat if probes.deterministic else 0, search.seed),
         ),
         rule=rule_of(settings, graph, model),
-        recorded=recorded_decisions(settings, graph),
+        recorded=read_recorded(settings, graph),
         scope=Scope(
             max_nodes=search.max_nodes,
             max_hops=search.max_hops or probes.depth or UNBOUNDED_HOPS,
@@ -262,7 +246,7 @@ def rule_of(settings: Settings, graph: Graph, model: OnnxModel) -> DecisionRule:
     return DecisionRule(settings.decision, graph, kind=output.kind, precision=output.dtype)
 
 
-def with_ties_counted(probes: ProbeReport, graph: Graph) -> ProbeReport:
+def note_missing_ties(probes: ProbeReport, graph: Graph) -> ProbeReport:
     """The same report, with one more note where no two people of the graph have a tie."""
     if graph.pair_count:
         return probes

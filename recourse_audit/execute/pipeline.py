@@ -100,7 +100,7 @@ def inputs_of(audit: LoadedAudit) -> Inputs:
     candidates, files = audit.settings.recourse.candidates, audit.settings.graph.files
     model, preprocessing = (
         None if sealed is None else ModelDigest(sha256=sealed.digest(), files=sealed.digests)
-        for sealed in (audit.model, audit.preprocessing)
+        for sealed in (audit.model, audit.preprocessing and audit.preprocessing.encoder)
     )
     assert model is not None
     return Inputs(
@@ -282,11 +282,11 @@ def _begin_or_resume(bundle: BundleFolder, plan: _Plan, checkpoint: CheckpointWr
         _refuse_changes(bundle, plan, before)
         check_attributes(checkpoint.connection, settings.groups.attributes)
         return
-    communities = communities_of(audit.graph, settings.groups, audit.scope.seed)
+    communities, numbers = communities_of(audit.graph, settings.groups, audit.scope.seed)
     bundle.write(SETTINGS, plan.settings)  # whoever reads an unfinished audit needs them
     meta = {
         "fingerprint": FINGERPRINT.write(plan.evidence.fingerprint),
-        "communities": COMMUNITIES.write(communities.record),
+        "communities": COMMUNITIES.write(communities),
     }
     if plan.agreement is not None:
         meta["agreement"] = AGREEMENT.write(plan.agreement)
@@ -296,7 +296,7 @@ def _begin_or_resume(bundle: BundleFolder, plan: _Plan, checkpoint: CheckpointWr
             audit.graph,
             plan.decisions,
             audit.recorded,
-            communities,
+            numbers,
             alone_decisions(audit, plan.decisions),
             audit.outcomes,
         ),

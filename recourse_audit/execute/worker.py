@@ -320,7 +320,7 @@ def prepare_job(folder: Path, audit: LoadedAudit, answers: Floats) -> AuditJob:
         probes=audit.probes,
         output=audit.model.signature.output,
         model=audit.model.digest(),
-        preprocessing="" if pipeline is None else pipeline.digest(),
+        preprocessing="" if pipeline is None else pipeline.encoder.digest(),
         intakes=() if pipeline is None else pipeline.encoder.intakes,
         versions=versions(),
     )

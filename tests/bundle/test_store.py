@@ -36,7 +36,7 @@ def found(folder: Path, audit: LoadedAudit, most: int | None = None) -> Checkpoi
     graph, settings = audit.graph, audit.settings
     subjects = list(range(graph.node_count))[:most]
     answers = whole_answers(audit, np.arange(graph.node_count))
-    communities = communities_of(graph, settings.groups, 0)
+    _, communities = communities_of(graph, settings.groups, 0)
     work = CheckpointWriter(folder / "work.sqlite")
     work.begin(
         {"b": "2", "a": "1"},
