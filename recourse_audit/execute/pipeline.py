@@ -26,7 +26,7 @@ from recourse_audit.audit.population import (
     people_of,
     ties_of,
 )
-from recourse_audit.audit.report import Reporter, repeated_answers
+from recourse_audit.audit.report import Reporter, ask_twice
 from recourse_audit.bundle.layout import (
     GROUP_REPORT,
     SETTINGS,
@@ -231,7 +231,7 @@ def _make_plan(request: Request) -> _Plan:
     except SettingsError as error:
         raise SettingsError(f"{request.origin}: {error}") from None
     audit.model.reseed(audit.scope.seed)
-    audit, answers = repeated_answers(audit, np.arange(audit.graph.node_count))
+    audit, answers = ask_twice(audit, np.arange(audit.graph.node_count))
     decisions = audit.rule.over(answers)
     agreement = _agreement(request, decisions)
     subjects = select_subjects(audit, answers, request.selection)
@@ -357,7 +357,7 @@ def _work(
         for chunk in done:
             documents = {subject: document for subject, (document, _) in chunk.answers.items()}
             for subject, reason in chunk.failures.items():
-                documents[subject] = SUBJECT.write(reporter.failed(subject, reason))
+                documents[subject] = SUBJECT.write(reporter.report_failure(subject, reason))
             checkpoint.add(chunk.chunk, documents)
             log.add(LogLine(event="chunk", chunk=chunk.chunk, subjects=len(documents)))
             progress.advance(len(documents), sum(asked for _, asked in chunk.answers.values()))
@@ -437,7 +437,7 @@ def replay(
 def _repeat(audit: LoadedAudit, subjects: Ints, drawn: set[int]) -> Iterator[tuple[int, str]]:
     """The documents of some subjects, as a worker makes them."""
     audit.model.reseed(audit.scope.seed)
-    reporter = Reporter(*repeated_answers(audit, np.arange(audit.graph.node_count)))
+    reporter = Reporter(*ask_twice(audit, np.arange(audit.graph.node_count)))
     for chunk in chunks_of(audit, subjects):
         wanted = drawn.intersection(chunk.subjects)
         if not wanted:

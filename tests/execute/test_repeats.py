@@ -9,7 +9,7 @@ import pytest
 from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.own_data import OwnDataReports
-from recourse_audit.audit.report import explain, repeated_answers
+from recourse_audit.audit.report import ask_twice, explain
 from recourse_audit.bundle.manifest import read_manifest
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.model.batching import Repeater
@@ -125,7 +125,7 @@ def test_a_whole_graph_that_gets_two_answers_is_noted_first(tmp_path: Path) -> N
     onnxruntime.set_seed(4)
     audit = load_audit(audit_of(tmp_path, trap="flips"))
     everybody = np.arange(audit.graph.node_count)
-    tries = [repeated_answers(audit, everybody)[0].warnings for _ in range(200)]
+    tries = [ask_twice(audit, everybody)[0].warnings for _ in range(200)]
     noted = [warnings for warnings in tries if warnings != audit.warnings]
     assert 0 < len(noted) < len(tries)
     for first, *rest in noted:
