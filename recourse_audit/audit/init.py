@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recourse_audit.audit.inspect import PREPARATION, Inspection, check_given, inspect_with
-from recourse_audit.audit.load import Preprocessing, preprocess
+from recourse_audit.audit.load import Preprocessing, read_features
 from recourse_audit.audit.population import SAYS_BAD, SAYS_GOOD
 from recourse_audit.errors import GraphError, InputError, ModelError, SettingsError
 from recourse_audit.graph.columns import ColumnSummary, describe_columns, near_matches
 from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.graph.graphml import survey_graphml
-from recourse_audit.graph.readers import read_graph
 from recourse_audit.graph.tables import survey
 from recourse_audit.model.roles import OutputPort, Signature
 from recourse_audit.model.session import OnnxModel
@@ -170,10 +169,7 @@ def _look(
     pipeline: Preprocessing | None = None
     doubts: list[str] = []
     try:
-        if model.preprocessing is None:
-            graph = read_graph(settings)
-        else:
-            graph, pipeline = preprocess(model, settings)
+        graph, pipeline = read_features(model, settings)
     except (GraphError, SettingsError, ModelError) as error:
         if model.preprocessing is None and not isinstance(error, GraphError):
             raise
@@ -198,10 +194,7 @@ def _guess_columns(
     comments: dict[str, str] = {}
     [path, *_] = files.values()
     if "npz" in files:
-        settings = GraphSettings(npz=path)
-        plain = model.preprocessing is None
-        graph = read_graph(settings) if plain else preprocess(model, settings)[0]
-        columns = describe_columns(graph.attributes)
+        columns = describe_columns(read_features(model, GraphSettings(npz=path))[0].attributes)
     elif "graphml" in files:
         columns, given["directed"] = survey_graphml(path)
         comments["directed"] = "as the file says"

@@ -15,12 +15,11 @@ from recourse_audit.audit.load import (
     check_classes,
     check_features,
     note_missing_ties,
-    preprocess,
+    read_features,
     rule_of,
 )
 from recourse_audit.errors import InputError, ModelError, SettingsError
 from recourse_audit.graph.graph import Graph, Ints
-from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.probes import SEEN, TIMES_ASKED, TRIALS, probe
 from recourse_audit.model.queries import pool_of
@@ -245,10 +244,8 @@ def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = Non
         settings, origin = settings.model_copy(update=pipeline), graph
     try:
         read, preprocessing = None, None
-        if ties is not None and settings.preprocessing is not None:
-            read, preprocessing = preprocess(settings, ties, timeout=timeout)
-        elif ties is not None:
-            read = read_graph(ties)
+        if ties is not None:
+            read, preprocessing = read_features(settings, ties, timeout=timeout)
         classes = None if whole is None else len(whole.decision.classes)
         inspection, model = inspect_with(
             settings, read, preprocessing, timeout=timeout, classes=classes

@@ -39,7 +39,6 @@ from recourse_audit.model.queries import pool_of
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import (
     PreprocessingInput,
-    PreprocessingProbes,
     PreprocessingReport,
     ProbeReport,
 )
@@ -50,69 +49,65 @@ from recourse_audit.settings import GraphSettings, ModelSettings, Settings, load
 from recourse_audit.settings.analysis import LARGEST_SEED
 from recourse_audit.settings.section import is_file
 
+UNBOUNDED_HOPS = 2
+SALT = 23
+NAMED = 5
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preprocessing:
     """A pipeline with the columns that it takes, and what the probes found."""
 
     encoder: Pipeline
-    probes: PreprocessingProbes
-    features: int
-
-    @property
-    def report(self) -> PreprocessingReport:
-        """What `inspect` says about it."""
-        pipeline = self.encoder
-        return PreprocessingReport(
-            file=pipeline.path.name,
-            sha256=pipeline.digest(),
-            inputs=tuple(
-                PreprocessingInput(
-                    name=intake.port.name,
-                    dtype=intake.port.dtype,
-                    shape=intake.port.shape,
-                    columns=intake.columns,
-                )
-                for intake in pipeline.intakes
-            ),
-            output=pipeline.output.name,
-            features=self.features,
-            probes=self.probes,
-        )
+    report: PreprocessingReport
 
     @property
     def problem(self) -> str:
         """Why nobody can be audited with this pipeline; empty if everybody can."""
-        notes = " ".join(self.probes.notes.values())
-        return f"{self.encoder.path}: {notes}" if self.probes.failed else ""
+        notes = " ".join(self.report.probes.notes.values())
+        return f"{self.encoder.path}: {notes}" if self.report.probes.failed else ""
 
 
-def preprocess(
+def read_features(
     model: ModelSettings,
     settings: GraphSettings,
     *,
     graph: Graph | None = None,
     timeout: float | None = None,
-) -> tuple[Graph, Preprocessing]:
-    """Read the graph, or take the one in memory, and have the pipeline make its features."""
+) -> tuple[Graph, Preprocessing | None]:
+    """Read the graph, or take the one in memory; have the pipeline make its features, if any."""
+    if model.preprocessing is None:
+        if graph is None:
+            return read_graph(settings), None
+        return with_computed(graph, settings, Positions("the graph")), None
     pipeline = Pipeline(model, settings, timeout=timeout)
     if graph is None:
-        graph = read_graph(settings, pipeline.kinds)
-        origin = settings.origin
+        graph, origin = read_graph(settings, pipeline.kinds), settings.origin
     else:
-        place = IN_MEMORY
-        graph = with_computed(with_raw_columns(graph, pipeline.kinds, place), settings, place)
-        origin = IN_MEMORY.name
+        raw = with_raw_columns(graph, pipeline.kinds, IN_MEMORY)
+        graph, origin = with_computed(raw, settings, IN_MEMORY), IN_MEMORY.name
     pipeline.take(pipeline.find_intakes([*graph.attributes], origin))
     columns = {name: graph.columns[name] for name in pipeline.columns}
     features = pipeline.encode_nodes(columns, graph.ids, origin)
     names = pipeline.feature_names(features.shape[1])
-    probes = probe_rows(pipeline.encode, columns, features, names)
-    preprocessing = Preprocessing(encoder=pipeline, probes=probes, features=features.shape[1])
-    return replace(graph, features=features, feature_names=names), preprocessing
-
-
-UNBOUNDED_HOPS = 2
+    report = PreprocessingReport(
+        file=pipeline.path.name,
+        sha256=pipeline.digest(),
+        inputs=tuple(
+            PreprocessingInput(
+                name=intake.port.name,
+                dtype=intake.port.dtype,
+                shape=intake.port.shape,
+                columns=intake.columns,
+            )
+            for intake in pipeline.intakes
+        ),
+        output=pipeline.output.name,
+        features=features.shape[1],
+        probes=probe_rows(pipeline.encode, columns, features, names),
+    )
+    graph = replace(graph, features=features, feature_names=names)
+    return graph, Preprocessing(encoder=pipeline, report=report)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,17 +167,11 @@ def open_audit(
     """
     from_files = graph is None
     model = OnnxModel(settings.model, timeout=timeout) if model is None else model
-    preprocessing = None
-    if settings.model.preprocessing is not None:
-        graph, preprocessing = preprocess(
-            settings.model, settings.graph, graph=graph, timeout=timeout
-        )
-        if preprocessing.problem:
-            raise ModelError(preprocessing.problem)
-    elif graph is None:
-        graph = read_graph(settings.graph)
-    else:
-        graph = with_computed(graph, settings.graph, Positions("the graph"))
+    graph, preprocessing = read_features(
+        settings.model, settings.graph, graph=graph, timeout=timeout
+    )
+    if preprocessing is not None and preprocessing.problem:
+        raise ModelError(preprocessing.problem)
     check_features(model, graph, preprocessing)
     policy, outcomes = check_against_graph(settings, graph, preprocessing)
     classes = len(settings.decision.classes)
@@ -203,7 +192,12 @@ def check_against_graph(
         check_column(graph, "groups.attributes", name)
     encoder = encoder_of(settings.graph, graph) if preprocessing is None else preprocessing.encoder
     policy = Policy(settings, graph, encoder)
-    _check_stratum(settings, graph)
+    stratum, known = settings.caveats.stratum, list(graph.attributes)
+    if stratum is not None and stratum not in known:
+        raise SettingsError(
+            f"caveats.stratum: the nodes have no column {stratum!r} besides the model's features; "
+            f"{near_matches(stratum, known)}"
+        )
     return policy, read_outcomes(settings, graph, () if encoder is None else encoder.columns)
 
 
@@ -250,10 +244,9 @@ def note_missing_ties(probes: ProbeReport, graph: Graph) -> ProbeReport:
     """The same report, with one more note where no two people of the graph have a tie."""
     if graph.pair_count:
         return probes
+    found = "no ties at all"
     if len(graph.ties):
         found = f"only ties from a person to themselves ({len(graph.ties):,})"
-    else:
-        found = "no ties at all"
     note = (
         f"THE GRAPH HAS NO TIES: the file of ties was read, and it holds {found}. No decision can "
         "be explained by ties, no tie can be dropped, and every figure about ties is empty. Check "
@@ -278,15 +271,6 @@ def check_features(
         raise SettingsError(
             f"graph.features: the model {model.path} takes {wanted} features and the graph gives "
             f"{given}; name the model's features, in its order"
-        )
-
-
-def _check_stratum(settings: Settings, graph: Graph) -> None:
-    name, known = settings.caveats.stratum, list(graph.attributes)
-    if name is not None and name not in known:
-        raise SettingsError(
-            f"caveats.stratum: the nodes have no column {name!r} besides the model's features; "
-            f"{near_matches(name, known)}"
         )
 
 
@@ -320,10 +304,6 @@ def _number_of(graph: Graph, identifier: str) -> int | None:
         return graph.find(identifier)
     except (UnicodeEncodeError, SubjectError):
         return None
-
-
-SALT = 23
-NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

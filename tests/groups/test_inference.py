@@ -9,11 +9,6 @@ import pytest
 from scipy.stats import fisher_exact, norm
 
 from recourse_audit.groups.inference import (
-    ALIKE,
-    FEW_CASES,
-    FEW_EFFECTIVE,
-    NO_TIES,
-    UNLIKE,
     GapTest,
     Inference,
     detectable,
@@ -177,16 +172,16 @@ def test_what_is_not_tested_and_why() -> None:
     lonely = Network(people=300, low=np.arange(40), high=np.arange(40) + 40)
     untied = Inference(lonely, seed=0, redraws=100)
     yes = np.arange(300) % 3 == 0
-    assert untied.test(as_values(yes), np.arange(300) % 2 == 0, np.arange(300)).reason == NO_TIES
-    assert inference().test(np.ones(PEOPLE), at_random(1), EVERYBODY).reason == ALIKE
+    assert untied.test(as_values(yes), np.arange(300) % 2 == 0, np.arange(300)).reason == "no_ties"
+    assert inference().test(np.ones(PEOPLE), at_random(1), EVERYBODY).reason == "alike"
     rare = np.zeros(PEOPLE)
     rare[7] = 1
     few = inference().test(rare, at_random(1), EVERYBODY)
-    assert (few.reason, few.p) == (FEW_CASES, None)
+    assert (few.reason, few.p) == ("few_cases", None)
     assert few.interval is not None
     some = np.flatnonzero(by_circle(1, 0.1))[:12]
     small = inference().test(as_values(smooth(1)), np.isin(EVERYBODY, some), EVERYBODY)
-    assert (small.reason, small.p) == (FEW_EFFECTIVE, None)
+    assert (small.reason, small.p) == ("few_effective", None)
 
 
 def test_labels_that_no_redraw_resembles_are_not_tested() -> None:
@@ -195,7 +190,7 @@ def test_labels_that_no_redraw_resembles_are_not_tested() -> None:
     found = Inference(ring, seed=0, redraws=100).test(
         as_values(at_random(1)), EVERYBODY % 2 == 0, EVERYBODY
     )
-    assert (found.reason, found.p, found.error) == (UNLIKE, None, None)
+    assert (found.reason, found.p, found.error) == ("unlike", None, None)
     assert found.fit is not None
     assert found.fit > 4
 
