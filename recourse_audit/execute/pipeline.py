@@ -98,9 +98,10 @@ WORDS = {
 def inputs_of(audit: LoadedAudit) -> Inputs:
     """Every file that an audit reads, with its digest; that of a graph's arrays, without files."""
     candidates, files = audit.settings.recourse.candidates, audit.settings.graph.files
+    pipeline = None if audit.preprocessing is None else audit.preprocessing.encoder
     model, preprocessing = (
         None if sealed is None else ModelDigest(sha256=sealed.digest(), files=sealed.digests)
-        for sealed in (audit.model, audit.preprocessing and audit.preprocessing.encoder)
+        for sealed in (audit.model, pipeline)
     )
     assert model is not None
     return Inputs(
