@@ -20,24 +20,27 @@ from recourse_audit.bundle.tables import arrow_table
 from recourse_audit.bundle.verification import leftovers, verify_bundle
 from recourse_audit.errors import InputError, SettingsError, SubjectError
 from recourse_audit.records import Record
-from recourse_audit.records.bundle import Verification
+from recourse_audit.records.bundle import SignOff, Verification
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.model import Agreement, Repeats
 from recourse_audit.records.recourse import RecourseStatus, WhatIf
 from recourse_audit.records.subject import StabilityReport, SubjectReport
-from recourse_audit.render import letter_inputs
 from recourse_audit.render.batch import RenderOptions
-from recourse_audit.render.letter_facts import SignOff
 from recourse_audit.render.progress import (
     SECONDS_ON_PAPER,
     audit_progress_on_stderr,
     steps_on_stderr,
 )
 from recourse_audit.render.redaction import Level
-from recourse_audit.render.signing import Ids, Signing
 from recourse_audit.render.terminal import html_of
 from recourse_audit.render.text import plain
-from recourse_audit.render.write_letters import LetterOptions, WrittenLetters, write_letters
+from recourse_audit.render.write_letters import (
+    Ids,
+    LetterOptions,
+    Signing,
+    WrittenLetters,
+    write_letters,
+)
 from recourse_audit.render.write_pages import PageOptions, WrittenPages, write_pages
 from recourse_audit.settings import Settings, parse_settings
 
@@ -436,7 +439,7 @@ class Bundle:
             against it. What is refused is in `refused` of the result.
         accept
             Causes that do not keep the letters in `ids` from being signed off: "fragile",
-            "no-reason", "ties-only", "unreviewed".
+            "incomplete", "no-reason", "ties-only", "unreviewed".
         reopen
             Make the letters in `ids` drafts again.
         reviewed
@@ -525,7 +528,7 @@ def _sign_off(name: str | None, day: date | None) -> SignOff | None:
     if not name.strip():
         raise InputError("--sign-off needs the name of a person")
     today = datetime.now().astimezone().date()  # where this machine is
-    return SignOff(name=letter_inputs.Signer(plain(name.strip())), day=day or today)
+    return SignOff(name=plain(name.strip()), day=(day or today).isoformat())
 
 
 def _letter_ids(given: Iterable[str] | None) -> Ids:

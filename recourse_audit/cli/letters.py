@@ -52,7 +52,8 @@ def letters(
         list[str] | None,
         typer.Option(
             metavar="ISSUE",
-            help="Sign off despite this: fragile, no-reason, ties-only, unreviewed. Repeatable.",
+            help="Sign off despite this: fragile, incomplete, no-reason, ties-only, unreviewed. "
+            "Repeatable.",
         ),
     ] = None,
     reviewed: Annotated[
@@ -79,7 +80,8 @@ def letters(
         Path | None, typer.Option(help="CSV: id,reason. Reasons that a person has confirmed.")
     ] = None,
     addresses: Annotated[
-        Path | None, typer.Option(help="CSV: id and address lines. Where letters go.")
+        Path | None,
+        typer.Option(help="CSV: id, address lines, name and details. Where letters go."),
     ] = None,
     names: Annotated[
         Path | None,

@@ -174,7 +174,7 @@ class Verification(Record):
 
 
 # What speaks against signing a letter off, each to be accepted by its own word.
-Cause = Literal["fragile", "no-reason", "ties-only", "unreviewed"]
+Cause = Literal["fragile", "incomplete", "no-reason", "ties-only", "unreviewed"]
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 
 
@@ -192,17 +192,19 @@ class Review(Record):
 class SignedLetter(Record):
     """Who signed a letter off, what they accepted, and what staff had given for it.
 
-    `accepted` is what spoke against the letter and was accepted. With `reasons` and `recipient` the
-    letter can be made again, to see whether it would still read the same.
+    `accepted` is what spoke against the letter and was accepted. With `reasons`, `recipient` and
+    `details` (the name in the greeting, then what the profile prints of the application) the letter
+    can be made again, to see whether it would still read the same.
     """
 
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     id: str
     sign_off: SignOff
     accepted: tuple[Cause, ...]
     review: Review | None
     reasons: tuple[str, ...]
     recipient: tuple[str, ...]
+    details: tuple[str | None, ...]
 
 
 # ---------------------------------------------------------------- rows of the store

@@ -30,10 +30,10 @@ from recourse_audit.render.index import (
 )
 from recourse_audit.render.pdf import Printer, open_printer
 from recourse_audit.render.redaction import Level
-from recourse_audit.render.signing import SIGNED
 from recourse_audit.render.subject import PageLinks, SubjectPage
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import plain
+from recourse_audit.render.write_letters import SIGNED
 from recourse_audit.settings import Settings
 from recourse_audit.settings.words import AuditSettings
 

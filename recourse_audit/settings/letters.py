@@ -33,8 +33,9 @@ class LetterSettings(Section):
         description="Language of the letters: en, de, fr, es, or one with a catalogue of your own.",
     )
     profile: str = Field(
-        default="generic",
-        description="The legal profile: generic, us-credit, eu, or one of your own.",
+        default="",
+        description="The legal profile: us-credit, eu, uk, generic if no law requires a letter, or "
+        "one of your own. Drafts are generic until you choose; letters are not signed off before.",
     )
     parts: tuple[Literal["notice", "options"], ...] = Field(
         default=("notice", "options"),
@@ -73,16 +74,15 @@ class LetterSettings(Section):
         default=0.8,
         ge=0,
         le=1,
-        description="From this share of tests on, a letter says that an option usually still "
-        "worked.",
+        description="From this share of tests on, a letter says that an option worked in most "
+        "tests.",
     )
     fragile_share: float = Field(
         default=0.5,
         ge=0,
         le=1,
-        description="Up to this share of tests, an option is fragile: a letter says that it "
-        "often stopped working, it comes last, and it is not signed off without "
-        "--accept fragile.",
+        description="Up to this share of tests, an option is fragile: a letter says that it is "
+        "not reliable, it comes last, and it is not signed off without --accept fragile.",
     )
     currencies: dict[str, str] = Field(
         default_factory=dict,
@@ -112,7 +112,7 @@ class LetterSettings(Section):
     @field_validator("profile")
     @classmethod
     def _check_profile(cls, profile: str) -> str:
-        if not _NAME.fullmatch(profile):
+        if profile and not _NAME.fullmatch(profile):
             raise ValueError(
                 "must be the name of a file in templates/profiles, without .toml: lower-case "
                 f"letters, digits, hyphens and underscores (got {profile!r})"

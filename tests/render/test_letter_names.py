@@ -91,7 +91,7 @@ def test_names_that_the_reader_shares_do_not_give_anybody_away(tmp_path: Path) -
     looking = Mentions(None, names, (), tuple)
 
     def found(reason: str, report: SubjectReport) -> set[str]:
-        return {mention.text for mention in looking.find(report, [Reason(reason)])}
+        return {text for _, text in looking.find(report, [Reason(reason)])}
 
     assert found("Ms Smith, your income is low", near("P1")) == set()
     assert found("Bob Smith has debts", near("P1")) == {"Bob"}
