@@ -115,10 +115,6 @@ class LetterOption:
     unconfirmed: bool
 
     @property
-    def changes(self) -> int:
-        return sum(tie.count or 1 for tie in self.ties) + len(self.attributes)
-
-    @property
     def new_ties(self) -> int:
         return sum(tie.count or 1 for tie in self.ties if tie.do == "add")
 
@@ -201,9 +197,8 @@ class Vocabulary:
                 for protected in settings.groups.attributes
             )
         }
-        self._classes = set(settings.decision.classes)
-        self.favourable = frozenset(settings.decision.favourable)
-        self.only_refusal = len(self._classes - self.favourable) == 1
+        self._refusals = set(settings.decision.classes) - set(settings.decision.favourable)
+        self.only_refusal = len(self._refusals) == 1
 
     def kind(self, name: str) -> Kind | None:
         return Kind(name) if name in self._kinds else None
@@ -211,8 +206,9 @@ class Vocabulary:
     def attribute(self, name: str) -> Attribute | None:
         return Attribute(name) if name in self._attributes else None
 
-    def decision(self, name: str) -> DecisionClass | None:
-        return DecisionClass(name) if name in self._classes else None
+    def refusal(self, name: str) -> DecisionClass | None:
+        """An unfavourable class."""
+        return DecisionClass(name) if name in self._refusals else None
 
     def change(self, move: SetAction | Move, levels: int | None = None) -> AttributeChange | None:
         """A change of an attribute; None if a letter may not name all that changes."""
@@ -363,23 +359,10 @@ def _pairs(ties: Iterable[Tie]) -> frozenset[frozenset[str]]:
 class LetterWriter:
     """Writes letters; the catalogue, the profile and staff's files are read and checked once.
 
-    Parameters
-    ----------
-    reasons, addresses, names
-        Files that staff wrote: confirmed reasons, where letters go, everybody's names.
-    everybody
-        Gives all ids of the graph: needed where a report does not show all neighbours.
-    sign_off
-        Who signs the letters off that are to be signed; without it, all are drafts.
-
-    Attributes
-    ----------
-    open_slots
-        Keys of the settings that must be filled in before letters can be signed off.
-    unworded
-        Names that letters use as they are, because there is no word for them in the language.
-    reasons, addresses
-        What staff gave, by id; a caller may compare the ids with those of the subjects.
+    `reasons`, `addresses` and `names` are files that staff wrote; `everybody` gives all ids of the
+    graph, which is needed where a report does not show all neighbours. `open_slots` are keys of the
+    settings without which letters cannot be signed off, `unworded` names that letters use as they
+    are, and `reasons` and `addresses` what staff gave, by id.
 
     Raises
     ------
@@ -411,9 +394,7 @@ class LetterWriter:
         self._words = words_of(settings, language, pages)
         self._about = about_in(self._settings)
         self.open_slots = profile.open_keys(self._settings)
-        self.unworded = find_unworded(
-            settings, words_of(settings, language, pages), names_class=profile.names_class
-        )
+        self.unworded = find_unworded(settings, self._words, names_class=profile.names_class)
         if sign_off is not None:
             check_sign_off(profile, self._settings)
         self.reasons = {} if reasons is None else read_reasons(reasons, most=profile.max_reasons)
@@ -438,30 +419,24 @@ class LetterWriter:
                     f"{text!r}; reword it, or, if something else is meant, put "
                     f"{text!r} into the column allow of the reasons"
                 )
-        return self._read(report, None, self._sign_off if signed else None)
+        return self.facts(report, None, self._sign_off if signed else None)
 
-    def draft(self, report: SubjectReport, before: SignedLetter | None = None) -> Letter | None:
-        """The draft of a letter, without a check of its reasons; of one signed `before`, as then.
-
-        What staff gave for a signed letter holds until they give something else.
-        """
-        return self._read(report, before, None)
-
-    def again(self, report: SubjectReport, before: SignedLetter) -> Letter | None:
-        """A letter that was signed off before, as it would be today."""
-        return self._read(report, before, before.sign_off)
-
-    def _read(
-        self, report: SubjectReport, before: SignedLetter | None, sign_off: SignOff | None
+    def facts(
+        self,
+        report: SubjectReport,
+        before: SignedLetter | None = None,
+        sign_off: SignOff | None = None,
     ) -> Letter | None:
-        """The facts of a letter; None about a favourable decision, or if there is no decision.
+        """What a letter may say, without a check of its reasons; a draft without a `sign_off`.
 
-        If only the search for options failed, there is a letter, and it says so.
+        What staff gave for a letter that was signed off `before` holds until they give something
+        else. There is None about a favourable decision, or if there is no decision; if only the
+        search for options failed, there is a letter, and it says so.
         """
         recourse, vocabulary = report.recourse, self._vocabulary
         # People were told the decision on record, whatever the model says of them today.
-        decision = vocabulary.decision(report.decision.recorded or report.subject.decision or "")
-        if decision is None or decision in vocabulary.favourable:
+        decision = vocabulary.refusal(report.decision.recorded or report.subject.decision or "")
+        if decision is None:
             return None
         outcome = _OUTCOMES.get(report.status, "not_worked_out")
         options = recourse.options if recourse is not None and outcome == "options" else ()
@@ -521,6 +496,7 @@ class LetterWriter:
     def html(self, letter: Letter) -> str:
         """The letter as a page, from which a PDF can be made."""
         words, tried = self._words, [self._words.say("limits.ties")] if letter.tries_ties else []
+        details = letter.details[1 : len(self._profile.details) + 1]
         return self._pages.render(
             TEMPLATE,
             letter=letter,
@@ -530,9 +506,7 @@ class LetterWriter:
             tried=[*tried, *map(words.name, letter.tries_attributes)],
             details=[
                 (name, labels[self._language], _write_day(text or "", words))
-                for (name, labels), text in zip(
-                    self._profile.details.items(), letter.details[1:], strict=False
-                )
+                for (name, labels), text in zip(self._profile.details.items(), details, strict=True)
             ],
             rights=self._profile.rights.get(self._language, ""),
             reference=plain(letter.reference),
@@ -601,29 +575,23 @@ def find_unworded(settings: Settings, words: Words, *, names_class: bool) -> tup
     """Names that letters may use as they are in the settings, because there is no word for them.
 
     Classes are among them only where a letter names them: if the profile does (`names_class`), or
-    if several are unfavourable and there is no sentence for one. Most names read well in an English
-    letter; in any other language they are foreign words.
+    if several are unfavourable and there is no sentence for one.
     """
     recourse, decision = settings.recourse, settings.decision
+    kinds = {tie.kind for tie in recourse.ties if tie.allow and not is_denied(tie.kind)} - {"*"}
     labels = {encoding.name: encoding.all_labels for encoding in settings.graph.encodings}
-    for tie in recourse.ties:
-        worded = words.has_tie(tie.kind) or tie.kind == "*" or is_denied(tie.kind)
-        if tie.allow and not worded:
-            words.missing.add(tie.kind)
+    names: list[str] = []
     for rule in recourse.attributes:
-        used = [rule.name, *(along.name for along in rule.implies)]
-        used += [along.to for along in rule.implies if along.to is not None]
-        used += [rule.unit] if rule.unit not in settings.letters.currencies else []
+        names += [rule.name, *(along.name for along in rule.implies)]
+        names += [along.to for along in rule.implies if along.to is not None]
+        names += [rule.unit] if rule.unit not in settings.letters.currencies else []
         if rule.of_category:
-            used += labels.get(rule.name, rule.values)
-            used += [label for move in rule.moves for label in (move.before, move.to)]
-        for name in used:
-            if name not in settings.groups.attributes:
-                words.name(name)
+            names += labels.get(rule.name, rule.values)
+            names += [label for move in rule.moves for label in (move.before, move.to)]
     refused = set(decision.classes) - set(decision.favourable)
     if not names_class:
-        refused = {name for name in refused if words.decided(name) is None}
-        refused = refused if len(decision.classes) - len(decision.favourable) > 1 else set()
-    for name in refused:
-        words.class_name(name)
-    return tuple(sorted(words.missing))
+        unsaid = {name for name in refused if words.decided(name) is None}
+        refused = unsaid if len(refused) > 1 else set()
+    used = ({*names} - {*settings.groups.attributes, ""}) | refused
+    missing = {name for name in used if not words.has_name(name)}
+    return tuple(sorted(missing | {kind for kind in kinds if not words.has_tie(kind)}))

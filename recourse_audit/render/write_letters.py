@@ -266,7 +266,7 @@ def _plan(
         rendering.done(1)
         report, file = stored.report(number), file_name(number, own)
         signed = None if signing.reopen and signing.names(own) else before.get(number)
-        draft = writer.draft(report, signed)
+        draft = writer.facts(report, signed)
         if draft is None:
             if signing.ids != ALL and signing.names(own):
                 raise InputError(
@@ -300,7 +300,7 @@ def _plan(
             signed=signed,
             kept=True,
         )
-        again = writer.again(report, signed)
+        again = writer.facts(report, signed, signed.sign_off)
         old = _files_of(derived.folder, file)[f"{file}.html"].decode("utf-8", "replace")
         if again is None or _body(old) != _body(writer.html(again)):
             changed.append(own)

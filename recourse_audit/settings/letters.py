@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from recourse_audit.settings.section import Section
+from recourse_audit.settings.section import Section, Share
 from recourse_audit.settings.words import LANGUAGE, check_languages
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
@@ -15,79 +15,43 @@ _CURRENCY = re.compile(r"[A-Z]{3}")
 class LetterSettings(Section):
     """Who sends the letters, in which language and words, and what they may say about ties."""
 
-    sender: str = Field(
-        default="", description="Name of the organisation that decided and sends the letter."
-    )
-    address: tuple[str, ...] = Field(default=(), description="The sender's address, line by line.")
-    contact: tuple[str, ...] = Field(
-        default=(),
-        description="How to reach staff who can help (office, telephone, e-mail), line by line.",
-    )
-    about: str | dict[str, str] = Field(
-        default="",
-        description="What the decision was about, such as 'Your application for a loan': one text "
-        "in the language of the letters, or a table with one text per language.",
-    )
-    language: str = Field(
-        default="en",
-        description="Language of the letters: en, de, fr, es, or one with a catalogue of your own.",
-    )
-    profile: str = Field(
-        default="",
-        description="The legal profile: us-credit, eu, uk, generic if no law requires a letter, or "
-        "one of your own. Drafts are generic until you choose; letters are not signed off before.",
-    )
+    sender: str = ""
+    """Name of the organisation that decided and sends the letter."""
+    address: tuple[str, ...] = ()
+    """The sender's address, line by line."""
+    contact: tuple[str, ...] = ()
+    """How to reach staff who can help (office, telephone, e-mail), line by line."""
+    about: str | dict[str, str] = ""
+    """What the decision was about, such as 'Your application for a loan': one text in the language
+    of the letters, or a table with one text per language."""
+    language: str = "en"
+    """Language of the letters: en, de, fr, es, or one with a catalogue of your own."""
+    profile: str = ""
+    """The legal profile: us-credit, eu, uk, generic if no law requires a letter, or one of your
+    own. Drafts are generic until you choose; letters are not signed off before."""
     parts: tuple[Literal["notice", "options"], ...] = Field(
-        default=("notice", "options"),
-        min_length=1,
-        description="What a letter contains: the notice of the decision, the options, or both.",
+        default=("notice", "options"), min_length=1
     )
-    slots: dict[str, str] = Field(
-        default_factory=dict, description="Text for the slots that the profile leaves open."
-    )
-    facts: dict[str, bool] = Field(
-        default_factory=dict,
-        description="Facts about your case, true or false, on which the wording of the profile "
-        "depends.",
-    )
-    k: int = Field(
-        default=3,
-        ge=2,
-        description="A letter names a kind of tie only if the person has at least this many of it.",
-    )
-    known_kinds: tuple[str, ...] = Field(
-        default=(),
-        description="Kinds of ties that people are sure to know about; always named.",
-    )
-    name_columns: tuple[str, ...] = Field(
-        default=(),
-        description="Columns of the --names file that contain names of people; all of them if "
-        "absent.",
-    )
-    valid_days: int = Field(
-        default=90,
-        ge=1,
-        le=3650,
-        description="Number of days for which a letter says that its options are valid.",
-    )
-    steady_share: float = Field(
-        default=0.8,
-        ge=0,
-        le=1,
-        description="From this share of tests on, a letter says that an option worked in most "
-        "tests.",
-    )
-    fragile_share: float = Field(
-        default=0.5,
-        ge=0,
-        le=1,
-        description="Up to this share of tests, an option is fragile: a letter says that it is "
-        "not reliable, it comes last, and it is not signed off without --accept fragile.",
-    )
-    currencies: dict[str, str] = Field(
-        default_factory=dict,
-        description='Units that are money, with their currency codes: { euros = "EUR" }.',
-    )
+    """What a letter contains: the notice of the decision, the options, or both."""
+    slots: dict[str, str] = Field(default_factory=dict)
+    """Text for the slots that the profile leaves open."""
+    facts: dict[str, bool] = Field(default_factory=dict)
+    """Facts about your case, true or false, on which the wording of the profile depends."""
+    k: int = Field(default=3, ge=2)
+    """A letter names a kind of tie only if the person has at least this many of it."""
+    known_kinds: tuple[str, ...] = ()
+    """Kinds of ties that people are sure to know about; always named."""
+    name_columns: tuple[str, ...] = ()
+    """Columns of the --names file that contain names of people; all of them if absent."""
+    valid_days: int = Field(default=90, ge=1, le=3650)
+    """Number of days for which a letter says that its options are valid."""
+    steady_share: Share = 0.8
+    """From this share of tests on, a letter says that an option worked in most tests."""
+    fragile_share: Share = 0.5
+    """Up to this share of tests, an option is fragile: a letter says that it is not reliable, it
+    comes last, and it is not signed off without --accept fragile."""
+    currencies: dict[str, str] = Field(default_factory=dict)
+    """Units that are money, with their currency codes: { euros = "EUR" }."""
 
     @field_validator("about", mode="before")
     @classmethod

@@ -37,12 +37,6 @@ def _check_forms(forms: tuple[str, ...]) -> tuple[str, ...]:
     return forms
 
 
-def _check_text(text: str) -> str:
-    if not text.strip():
-        raise ValueError(f"needs text (got {text!r})")
-    return text
-
-
 def check_languages(table: Iterable[str]) -> None:
     """Refuse keys that are no languages."""
     for language in table:
@@ -57,22 +51,19 @@ Forms = Annotated[tuple[str, ...], BeforeValidator(_split_forms)]
 class AuditSettings(Section):
     """What was audited, for whom and by whom: the first line of every page."""
 
-    title: str = Field(default="", description="Name of the audit, such as 'Lending audit, Q3'.")
-    organisation: str = Field(default="", description="Whose model it is.")
-    purpose: str = Field(
-        default="",
-        description="What the model does, as the end of a sentence about it: 'decides on "
-        "applications for a loan'.",
-    )
-    data_as_of: Day = Field(
-        default="", description="The date of the data, such as 2026-09-30 (without quotes)."
-    )
-    auditor: str = Field(default="", description="Who audits.")
-    notice: str = Field(
-        default="",
-        description="A sentence that stands at the top of every page, such as 'Sample data: "
-        "invented people.'",
-    )
+    title: str = ""
+    """Name of the audit, such as 'Lending audit, Q3'."""
+    organisation: str = ""
+    """Whose model it is."""
+    purpose: str = ""
+    """What the model does, as the end of a sentence about it: 'decides on applications for a
+    loan'."""
+    data_as_of: Day = ""
+    """The date of the data, such as 2026-09-30 (without quotes)."""
+    auditor: str = ""
+    """Who audits."""
+    notice: str = ""
+    """A sentence that stands at the top of every page, such as 'Sample data: invented people.'"""
 
     _check_day = field_validator("data_as_of")(_check_day)
 
@@ -80,19 +71,16 @@ class AuditSettings(Section):
 class TieWords(Section):
     """What a kind of tie is called, and what ending or adding one is called."""
 
-    name: Forms = Field(
-        default=(), description="The kind: singular, plural ('standing payment', …)."
-    )
-    end: Forms = Field(
-        default=(),
-        description="What ending one is called, then what ending {count} of them is called: "
-        "'stop a standing payment', 'stop {count} standing payments'. One text without {count} "
-        "is for a kind whose ties end together: 'move to another address'.",
-    )
-    add: Forms = Field(default=(), description="What adding one, and {count} of them, is called.")
-    caution: str = Field(
-        default="", description="What a person must know before they do so; for letters."
-    )
+    name: Forms = ()
+    """The kind: singular, plural ('standing payment', …)."""
+    end: Forms = ()
+    """What ending one is called, then what ending {count} of them is called: 'stop a standing
+    payment', 'stop {count} standing payments'. One text without {count} is for a kind whose ties
+    end together: 'move to another address'."""
+    add: Forms = ()
+    """What adding one, and {count} of them, is called."""
+    caution: str = ""
+    """What a person must know before they do so; for letters."""
 
     _check = field_validator("name", "end", "add")(_check_forms)
 
@@ -100,28 +88,18 @@ class TieWords(Section):
 class LanguageWords(Section):
     """The words of one language. Keys besides these tables are names, each with its word."""
 
-    names: dict[str, Forms] = Field(
-        default_factory=dict,
-        description="The word (or singular and plural) for a class, an attribute, a group, a "
-        "category or a unit: denied = 'refused'.",
-    )
-    people: dict[str, str] = Field(
-        default_factory=dict,
-        description="What the people of a group are called in a sentence: south = 'people in the "
-        "South'.",
-    )
-    ties: dict[str, TieWords] = Field(
-        default_factory=dict, description="What kinds of ties are called, by kind."
-    )
-    levels: dict[str, dict[str, str]] = Field(
-        default_factory=dict,
-        description="For an attribute, how to say that it reaches a level or a category.",
-    )
-    decided: dict[str, str] = Field(
-        default_factory=dict,
-        description="For an unfavourable class, the opening sentence of a letter, such as 'We "
-        "have declined your application for a loan.'",
-    )
+    names: dict[str, Forms] = Field(default_factory=dict)
+    """The word (or singular and plural) for a class, an attribute, a group, a category or a unit:
+    denied = 'refused'."""
+    people: dict[str, str] = Field(default_factory=dict)
+    """What the people of a group are called in a sentence: south = 'people in the South'."""
+    ties: dict[str, TieWords] = Field(default_factory=dict)
+    """What kinds of ties are called, by kind."""
+    levels: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """For an attribute, how to say that it reaches a level or a category."""
+    decided: dict[str, str] = Field(default_factory=dict)
+    """For an unfavourable class, the opening sentence of a letter, such as 'We have declined your
+    application for a loan.'"""
 
     @model_validator(mode="before")
     @classmethod

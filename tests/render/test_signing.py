@@ -418,11 +418,11 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_a_person_without_a_letter_cannot_be_signed_for(
     bundle: Path, ids: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = LetterWriter.draft
+    real = LetterWriter.facts
 
-    def draft(self: LetterWriter, found: SubjectReport, *more: Any) -> Letter | None:
+    def facts(self: LetterWriter, found: SubjectReport, *more: Any) -> Letter | None:
         return None if found.subject.id == ids[0] else real(self, found, *more)
 
-    monkeypatch.setattr(LetterWriter, "draft", draft)
+    monkeypatch.setattr(LetterWriter, "facts", facts)
     with pytest.raises(InputError, match=f"there is no letter to {ids[0]}"):
         sign(bundle, ids[0])
