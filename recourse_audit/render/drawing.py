@@ -76,9 +76,12 @@ class Picture:
 
 
 class Drawing:
-    """An SVG drawing that elements are added to; `width` and `height` are in pixels."""
+    """An SVG drawing that elements are added to; `width` and `height` are in pixels.
 
-    def __init__(self, width: float, height: float, alt: str) -> None:
+    With `stretch` it fills whatever room the page gives it, as a bar may.
+    """
+
+    def __init__(self, width: float, height: float, alt: str, *, stretch: bool = False) -> None:
         self._alt = plain(alt)
         self._root = Xml.Element(
             "svg",
@@ -90,6 +93,7 @@ class Drawing:
                 "role": "img",
                 "font-family": FONTS,
                 "font-size": "13",
+                **({"preserveAspectRatio": "none"} if stretch else {}),
             },
         )
         self.add("title", self._alt)
@@ -383,7 +387,7 @@ STEP = 0.2  # between the ticks of gaps
 
 def share_bar(parts: Iterable[tuple[Part, float]], alt: str) -> Picture:
     """Shares one after the other, on a line from nothing to everybody."""
-    drawing, start = Drawing(CARD, 16.0, alt), 0.75
+    drawing, start = Drawing(CARD, 16.0, alt, stretch=True), 0.75
     drawing.line(0.0, 15.5, CARD, 15.5, "lines")
     for kind, share in parts:
         if share > 0:

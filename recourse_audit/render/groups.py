@@ -174,6 +174,13 @@ class GroupPage:
             if (gap.measure, gap.worse) == (measure, worse)
         ]
 
+    @property
+    def shown_worse(self) -> list[str]:
+        """The people whom a gap of a single attribute is shown against, each once."""
+        shown = [gap for gap in self.findings("single", "gap shown") if gap.measure in PLOTTED]
+        worse = ((gap.table, gap.group if gap.worse == "group" else gap.reference) for gap in shown)
+        return [self.people(*names) for names in dict.fromkeys(worse)]
+
     def both(self, single: int, crossed: int) -> str:
         """Two numbers, of single attributes and of two crossed: 12 + 39."""
         numbers = [single, crossed] if self.findings("crossed") else [single]

@@ -131,7 +131,7 @@ def test_rates_say_share_interval_count_and_verdict_and_that_overlap_is_no_test(
     rate = found.feasibility
     assert rate.share is not None
     assert south.startswith(f"{rate.share:.1%} (")
-    assert f", {rate.count} of {rate.of}. ▲ gap shown: " in south
+    assert f", {rate.count} of {rate.of} ▲ gap shown: " in south
     assert re.search(r"points fewer \(95% interval: \d+ to \d+ fewer\)$", south)
     assert pages.text.count("Overlapping lines do not settle it") == 1
     labels = [row[0] for row in charts["Refused: no gap shown"]]

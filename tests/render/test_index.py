@@ -116,7 +116,7 @@ def test_rows_say_what_could_change_the_result_or_how_far_the_search_went(
     changes = {2: (("drop", "payment"), ("drop", "payment"), ("raise", "savings"))}
     page = page_of(some_subjects(), source={"cheapest": changes})
     text = " ".join(rows_of(page))
-    assert "P1 End 2 payment ties + raise savings (3 options) 2.0 45 of 50" in text
+    assert "P1 End 2 payment ties + raise savings (1 of 3 options) 2.0 45 of 50" in text
     assert "P9 1 option 9.5 25 of 50 ▲ fragile" in text
     data = data_of(page)
     assert "Search unfinished: 27 of 80 combinations tried" in data["what"]["words"]
