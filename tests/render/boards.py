@@ -64,6 +64,10 @@ class BoardText:
     def titles(self) -> list[str]:
         return pieces(self.markup, r'<section class="card">\s*<h2>(.*?)</h2>')
 
+    @property
+    def verdicts(self) -> list[str]:
+        return pieces(self.markup, r'<p class="verdict[^"]*">(.*?)</p>')
+
     def rows(self, card: int) -> list[str]:
         """The groups of a card, each with its figures."""
         found = re.findall(r'<section class="card">(.*?)</section>', self.markup, flags=re.DOTALL)

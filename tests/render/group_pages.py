@@ -60,6 +60,10 @@ class ReadGroups:
         found = self._tables(caption)
         return rows_of(found[-1]) if found else []
 
+    def all_tables(self, caption: str) -> list[list[Row]]:
+        """The rows of every table with a caption."""
+        return [rows_of(table) for table in self._tables(caption)]
+
     def _tables(self, caption: str) -> list[Element]:
         return [
             table
