@@ -181,11 +181,6 @@ class GroupPage:
         worse = ((gap.table, gap.group if gap.worse == "group" else gap.reference) for gap in shown)
         return [self.people(*names) for names in dict.fromkeys(worse)]
 
-    def both(self, single: int, crossed: int) -> str:
-        """Two numbers, of single attributes and of two crossed: 12 + 39."""
-        numbers = [single, crossed] if self.findings("crossed") else [single]
-        return " + ".join(self.words.number(number) for number in numbers)
-
     @property
     def is_sampled(self) -> bool:
         """Whether any test rests on a sample of those compared."""

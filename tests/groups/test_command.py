@@ -95,7 +95,7 @@ def test_the_view_leads_with_the_finding_and_says_how_it_was_found(tmp_path: Pat
     assert out.startswith("Of those refused, people in the South have an option ")
     for words in (
         "1,200 people: ",
-        "3 tests of one attribute + 0 of two crossed",
+        "3 tests of one attribute and 0 of two attributes combined",
         "Holm",
         "Dividing the number of people by the factor by which their variance grows gives the",
         "Whose ties would be ended",

@@ -3,7 +3,7 @@
 import random
 from dataclasses import replace
 
-from recourse_audit.groups.comparisons import HARDER
+from recourse_audit.groups.measures import HARDER
 from recourse_audit.groups.verdicts import findings_of, worse_off
 from recourse_audit.records.group_figures import (
     Comparison,

@@ -21,7 +21,7 @@ from recourse_audit.render.groups import GroupPage
 from recourse_audit.render.groups_csv import groups_csv
 from recourse_audit.render.i18n import LANGUAGES, Words
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.terminal.groups import show_groups
+from recourse_audit.render.terminal import show_groups
 from tests.render.boards import BoardText
 from tests.render.group_pages import ReadGroups
 from tests.render.indexes import html_of, page_of, some_subjects
@@ -62,6 +62,7 @@ MORE, LESS = (
     ("less often", "half as", "a third"),
 )
 TEMPLATES = Templates()
+FAMILIES = ("single", "crossed")
 HEADS: tuple[Measure, ...] = ("adverse_rate", "feasibility", "cost")
 
 
@@ -273,6 +274,20 @@ def check_annex(pages: ReadGroups, report: GroupReport, language: str) -> None:
         check_gap(read_signed(row.cells[2], language), gap, row.cells[2])
 
 
+def check_unsettled(text: str, report: GroupReport) -> None:
+    """In English: how many comparisons of each family are not settled."""
+    families = [[one for one in report.findings if one.family == name] for name in FAMILIES]
+    unsettled = [sum(one.verdict == "not settled" for one in family) for family in families]
+    (singles, crosses), (single, crossed) = map(len, families), unsettled
+    if not single + crossed:
+        assert "Every comparison is settled." in text
+    elif crosses:
+        counts = f"{single} of {singles} comparisons of one attribute, and {crossed} of {crosses} "
+        assert f"Not settled: {counts}of two attributes" in text
+    else:
+        assert f"{single} of {singles} comparisons are not settled." in text
+
+
 def check_charts(pages: ReadGroups, report: GroupReport, language: str) -> None:
     """Rows of the attributes' charts, and their titles, which name whom a gap is shown against."""
     words = words_in(language)
@@ -360,6 +375,7 @@ def check_everything(report: GroupReport, language: str) -> None:
     check_charts(pages, report, language)
     assert list(signs_in_prose(pages)) == []
     if language == "en":
+        check_unsettled(pages.text, report)
         check_terminal(report)
         check_csv(report)
 
