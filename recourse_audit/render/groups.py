@@ -177,7 +177,7 @@ class GroupPage:
     @property
     def shown_worse(self) -> list[str]:
         """The people whom a gap of a single attribute is shown against, each once."""
-        shown = [gap for gap in self.findings("single", "gap shown") if gap.measure in PLOTTED]
+        shown = self.findings("single", "gap shown")
         worse = ((gap.table, gap.group if gap.worse == "group" else gap.reference) for gap in shown)
         return [self.people(*names) for names in dict.fromkeys(worse)]
 
