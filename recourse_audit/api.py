@@ -26,6 +26,7 @@ from recourse_audit.records.model import Agreement, Repeats
 from recourse_audit.records.recourse import RecourseStatus, WhatIf
 from recourse_audit.records.subject import StabilityReport, SubjectReport
 from recourse_audit.render.batch import RenderOptions
+from recourse_audit.render.i18n import probe_notes
 from recourse_audit.render.progress import (
     SECONDS_ON_PAPER,
     audit_progress_on_stderr,
@@ -144,7 +145,7 @@ class Audit:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader must know about the model and the graph before any figure."""
-        return self.loaded.warnings
+        return probe_notes(self.loaded.probes)
 
     def inspect(self) -> "Inspection":
         """The model's inputs and their roles, its output, and what the probes found."""
@@ -340,7 +341,7 @@ class Bundle:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a reader must know about the model and the graph before any figure."""
-        return tuple(read_manifest(self.folder).probes.notes.values())
+        return probe_notes(read_manifest(self.folder).probes)
 
     @property
     def repeats(self) -> Repeats:

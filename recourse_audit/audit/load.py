@@ -124,11 +124,6 @@ class LoadedAudit(AskedGraph):
     graph_from_files: bool = True
     outcomes: Ints | None = None
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the reader must know about the model and the graph before any figure."""
-        return tuple(self.probes.notes.values())
-
 
 def load_audit(
     path: Path | str, *, seed: int | None = None, timeout: float | None = None
@@ -244,15 +239,9 @@ def note_missing_ties(probes: ProbeReport, graph: Graph) -> ProbeReport:
     """The same report, with one more note where no two people of the graph have a tie."""
     if graph.pair_count:
         return probes
-    found = "no ties at all"
     if len(graph.ties):
-        found = f"only ties from a person to themselves ({len(graph.ties):,})"
-    note = (
-        f"THE GRAPH HAS NO TIES: the file of ties was read, and it holds {found}. No decision can "
-        "be explained by ties, no tie can be dropped, and every figure about ties is empty. Check "
-        "that the settings name the right file (graph)."
-    )
-    return replace(probes, notes={"no_ties": note, **probes.notes})
+        return probes.with_note("only_loops", loops=len(graph.ties))
+    return probes.with_note("no_ties")
 
 
 def check_features(

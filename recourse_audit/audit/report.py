@@ -102,7 +102,7 @@ def ask_twice(audit: LoadedAudit, nodes: Ints) -> tuple[LoadedAudit, Floats]:
         return audit, whole_answers(audit, nodes)
     with batcher.repeater.always():
         answers = whole_answers(audit, nodes)
-    probes = audit.probes.with_whole_graph_repeated(batcher.repeater.result)
+    probes = audit.probes.with_repeats(batcher.repeater.result, "whole_graph")
     return replace(audit, probes=probes), answers
 
 

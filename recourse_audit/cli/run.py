@@ -217,7 +217,14 @@ def say_results(bundle: "Bundle") -> None:
     begin = str(bundle.folder)
     if bundle.was_finished:
         begin = f"{begin}: was finished before, nothing was changed"
-    repeated = f"; {repeats}" if repeats.calls else ""
+    repeated = f"; {number(repeats.calls, 'call')} of the model repeated, " if repeats.calls else ""
+    if repeats.differed:
+        repeated += (
+            f"{repeats.differed:,} with a different answer (by up to {repeats.largest:.2g} in a "
+            "probability or score)"
+        )
+    elif repeats.calls:
+        repeated += "all with the same answer"
     say(f"{begin}: {number(sum(statuses.values()), 'subject')}{repeated}")
     counts = {name: f"{count:,}" for name, count in statuses.items() if count}
     wide = max(map(len, counts.values()), default=0)

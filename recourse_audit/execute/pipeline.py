@@ -166,7 +166,6 @@ class RunSummary:
     subjects: int
     statuses: dict[RecourseStatus, int]
     finished_before: bool
-    warnings: tuple[str, ...]
 
     @property
     def errors(self) -> int:
@@ -221,7 +220,6 @@ def run_audit(
         subjects=len(plan.subjects),
         statuses=statuses,
         finished_before=finished,
-        warnings=plan.audit.warnings,
     )
 
 

@@ -11,6 +11,7 @@ compared by their standard errors, so that one defect does not look like five.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ from recourse_audit.model.queries import Pool, Union, join_graphs, pool_of, whol
 from recourse_audit.model.roles import OutputPort
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.model.state_sharing import Form
-from recourse_audit.records.model import NO_ROOM, NOTES, ProbeReport
+from recourse_audit.records.model import NoteCode, ProbeReport
 from recourse_audit.settings import ModelSettings
 
 TRIALS = 8
@@ -158,10 +159,12 @@ class Prober:
             depth=self.depth(),
         )
         report = replace(report, sender_degree=self.sender_degree(report))
-        notes = {name: NOTES[name] for name in report.failed}
+        codes = [*report.failed]
         if report.depth is None:
-            notes["depth"] = NOTES["depth"] if self._farthest == FARTHEST else NO_ROOM
-        return replace(report, notes=notes)
+            codes.append("depth" if self._farthest == FARTHEST else "no_room")
+        for code in reversed(codes):
+            report = report.with_note(cast(NoteCode, code))
+        return report
 
     def deterministic(self) -> bool:
         """Whether the same question gets the same answer, bit by bit.
@@ -321,18 +324,13 @@ class Prober:
 
 def with_declared_depth(report: ProbeReport, declared: int) -> ProbeReport:
     """Rely on a declared depth, unless the probe saw nodes farther away reach a decision."""
-    notes = {key: text for key, text in report.notes.items() if key != "depth"}
-    measured, said = report.depth, f"The settings declare a depth of {declared} hops"
-    if measured is None:
-        notes["depth"] = f"{said}; the probe measured no limit."
-    elif measured > declared:
-        notes["depth"] = (
-            f"{said}, but the probe saw nodes {measured} hops away reach a decision, so {measured} "
-            "is used."
-        )
-    elif measured < declared:
-        notes["depth"] = f"{said}; the probe measured {measured}."
-    return replace(report, depth=max(declared, measured or 0), notes=notes)
+    notes = {key: note for key, note in report.notes.items() if key not in ("depth", "no_room")}
+    measured, used = report.depth, max(declared, report.depth or 0)
+    report = replace(report, depth=used, notes=notes)
+    if measured == declared:
+        return report
+    figures = {} if measured is None else {"measured": measured}
+    return report.with_note("declared", declared=declared, used=used, **figures)
 
 
 # ---------------------------------------------------------------- state sharing

@@ -82,27 +82,23 @@ class Agreement(Record):
 
 RuleName = Literal["argmax", "cut_off", "cut_off_by", "quota"]
 
-# What a reader must know when a probe fails.
-NOTES = {
-    "deterministic": "The same question gets different answers: the model was probably exported "
-    "with its dropout active. Figures in this audit cannot be reproduced; ask for an export in "
-    "evaluation mode.",
-    "node_order": "Answers depend on the order in which nodes are listed. This audit always lists "
-    "nodes in ascending order, but another order would give other decisions.",
-    "tie_order": "Answers depend on the order in which ties are listed: messages are lost when "
-    "several arrive at one node (a known fault of exports below opset 16), so the model's numbers "
-    "are probably not those its makers measured.",
-    "ties_matter": "Answers do not change when ties do: the training graph was probably baked "
-    "into the export. No explanation by ties is possible.",
-    "packing": "A graph's answer changes with what is asked beside it, so every graph is asked "
-    "alone, which is slower.",
-    "depth": "Every node of a query reaches every other, however far apart, so no number of hops "
-    "bounds what a decision rests on.",
-}
-NO_ROOM = (
-    "The model was exported for a size too small to measure how many hops reach a node; declare "
-    "model.depth."
-)
+# What a reader must know: which probe failed; that the depth is without limit, or could not be
+# measured, or is not the declared one; that the graph has no ties, or only loops; that the model
+# gave two answers to a call, or when it was asked about everybody.
+NoteCode = Literal[
+    "deterministic",
+    "node_order",
+    "tie_order",
+    "ties_matter",
+    "packing",
+    "depth",
+    "no_room",
+    "declared",
+    "no_ties",
+    "only_loops",
+    "repeats",
+    "whole_graph",
+]
 
 
 class Repeats(Record):
@@ -115,18 +111,6 @@ class Repeats(Record):
     differed: int = 0
     largest: float = 0.0
 
-    def __str__(self) -> str:
-        """The result in words."""
-        if not self.calls:
-            return "no call of the model was repeated"
-        calls = "1 call" if self.calls == 1 else f"{self.calls:,} calls"
-        if not self.differed:
-            return f"{calls} of the model repeated, all with the same answer"
-        return (
-            f"{calls} of the model repeated, {self.differed:,} with a different answer (by up to "
-            f"{self.largest:.2g} in a probability or score)"
-        )
-
 
 NO_REPEATS = Repeats()
 
@@ -136,7 +120,7 @@ class ProbeReport(Record):
 
     `sender_degree` says whether a sender's own number of ties weighs its message, and is neither
     good nor bad: it tells in which form one question can hold many what-ifs; None where no form
-    can. `notes` has a sentence for every probe that failed, and for what else a reader must know.
+    can. `notes` has the codes of what a reader must know first, with their figures.
     """
 
     deterministic: bool
@@ -146,33 +130,26 @@ class ProbeReport(Record):
     packing: bool
     depth: int | None
     sender_degree: bool | None = None
-    notes: dict[str, str] = field(default_factory=dict)
+    notes: dict[NoteCode, dict[str, float]] = field(default_factory=dict)
 
     @property
     def failed(self) -> tuple[str, ...]:
         names = ("deterministic", "node_order", "tie_order", "ties_matter", "packing")
         return tuple(name for name in names if not getattr(self, name))
 
-    def with_repeats(self, repeats: Repeats) -> "ProbeReport":
-        """The same, with a first note if the model gave two answers to one query."""
-        return self._with_note("repeats", f"{repeats}", repeats)
+    def with_note(self, code: NoteCode, **figures: float) -> "ProbeReport":
+        """The same, with one more note, which comes first."""
+        floats = {name: float(value) for name, value in figures.items()}
+        return replace(self, notes={code: floats, **self.notes})
 
-    def with_whole_graph_repeated(self, repeats: Repeats) -> "ProbeReport":
-        """The same, with a first note if it did so when it was asked about the whole graph."""
-        words = (
-            "asked twice about the decisions on the whole graph, it gave different answers (by up "
-            f"to {repeats.largest:.2g} in a probability or score)"
-        )
-        return self._with_note("whole_graph", words, repeats)
-
-    def _with_note(self, key: str, words: str, repeats: Repeats) -> "ProbeReport":
+    def with_repeats(
+        self, repeats: Repeats, code: Literal["repeats", "whole_graph"] = "repeats"
+    ) -> "ProbeReport":
+        """The same, with a first note if the model gave two answers to one call."""
         if not repeats.differed:
             return self
-        note = (
-            f"THE MODEL IS NOT DETERMINISTIC: {words}. Figures in this audit hold only as far as "
-            "that; ask for an export in evaluation mode."
-        )
-        return replace(self, notes={key: note, **self.notes})
+        figures = {"calls": repeats.calls, "differed": repeats.differed}
+        return self.with_note(code, largest=repeats.largest, **figures)
 
 
 Size = int | str | None
@@ -280,7 +257,7 @@ class ModelReport(Record):
     decides, and its agreement with decisions on record, are known from an `audit.toml` only.
     """
 
-    format: Literal[4] = 4
+    format: Literal[5] = 5
     sha256: str
     inputs: tuple[ModelInput, ...]
     output: ModelOutput | None

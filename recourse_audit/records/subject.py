@@ -246,7 +246,7 @@ class SubjectReport(Record):
     subject, those asked twice included twice. Without any ties there is no ego network.
     """
 
-    format: Literal[8] = 8
+    format: Literal[9] = 9
     subject: Decision
     decision: DecisionLine
     search: SearchExtent | None = None

@@ -24,6 +24,7 @@ from babel.numbers import format_currency, format_decimal, format_percent
 
 from recourse_audit.errors import TemplateError
 from recourse_audit.records.group_figures import Verdict
+from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import FRAGILE, STEADY, RecourseStatus
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import NO_BREAK, plain
@@ -209,6 +210,15 @@ class Words:
 
     # ------------------------------------------------------------------ what records have as codes
 
+    def probe_note(self, code: str, figures: Mapping[str, float]) -> str:
+        """What a reader must know about the model or the graph before any figure."""
+        short = {
+            name: value if value.is_integer() else float(f"{value:.2g}")
+            for name, value in figures.items()
+        }
+        values = {name: self.exact(value) for name, value in short.items()}
+        return self.say(f"probe.{code}", **values)
+
     def status(self, status: RecourseStatus) -> str:
         """A status in a table: has an option."""
         return self.say(f"status.{status}")
@@ -341,6 +351,12 @@ class Words:
 def words_of(settings: Settings, language: str, templates: Templates) -> Words:
     """The words of an audit in one language."""
     return Words(language, templates, settings.words, settings.letters.currencies)
+
+
+def probe_notes(probes: ProbeReport) -> tuple[str, ...]:
+    """What a reader must know about the model and the graph before any figure, in English."""
+    words = Words()
+    return tuple(words.probe_note(code, figures) for code, figures in probes.notes.items())
 
 
 @cache

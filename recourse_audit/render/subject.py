@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TypeVar
 
 from recourse_audit.audit.rollout import roll_out
-from recourse_audit.records.model import NO_ROOM, NOTES
 from recourse_audit.records.recourse import (
     FRAGILE,
     SEARCHED,
@@ -100,16 +99,6 @@ class SubjectPage:
         # What the search found, unless no pair moves the answer.
         self.counterfactuals = () if report.moves_nothing else report.counterfactuals
         self.caveats = report.caveats if self.counterfactuals else ()
-
-    def probe_key(self, name: str, note: str) -> str:
-        """The message for a note of the probes; empty for one that can only be quoted."""
-        if name == "repeats" and self.report.repeats.differed:
-            return name
-        if name == "whole_graph" or note == NOTES.get(name):
-            return name
-        if name == "depth" and note == NO_ROOM:
-            return "no_room"
-        return "declared" if name == "depth" and self.report.probes.depth is not None else ""
 
     @property
     def title_key(self) -> str:

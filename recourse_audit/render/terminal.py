@@ -25,7 +25,7 @@ from recourse_audit.records.subject import StabilityReport, SubjectReport
 from recourse_audit.render.decision_axis import DecisionAxis, facts_of_report
 from recourse_audit.render.drawing import Picture
 from recourse_audit.render.groups import GroupPage
-from recourse_audit.render.i18n import Words
+from recourse_audit.render.i18n import Words, probe_notes
 from recourse_audit.render.subject import SubjectPage
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import NO_BREAK, agreement_sentences, plain
@@ -317,7 +317,7 @@ def _view_of(record: Record) -> Callable[[Console], None] | None:
     more = IN_A_NOTEBOOK
     match record:
         case SubjectReport():
-            warnings = tuple(record.probes.notes.values())
+            warnings = probe_notes(record.probes)
             return lambda console: show_subject(console, record, warnings, more=more)
         case WhatIf():
             return lambda console: show_what_if(console, record)

@@ -133,7 +133,7 @@ def test_every_document_has_a_schema_that_its_own_json_fits(report: SubjectRepor
     assert set(schema["properties"]) == set(report.to_dict())
     assert schema["additionalProperties"] is False
     assert schema["required"] == list(report.to_dict())
-    assert schema["properties"]["format"] == {"const": 8}
+    assert schema["properties"]["format"] == {"const": SUBJECT.format}
     actions = schema["$defs"]["SetAction"]["properties"]
     assert {"from", "to"} <= set(actions)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from recourse_audit.records.codec import INSPECTION
+from recourse_audit.records.codec import INSPECTION, SUBJECT
 from tests.audits import IDS, SAMPLES, lending_audit, small_audit
 from tests.command import command
 
@@ -21,7 +21,7 @@ EXPLANATION = {"nodes", "edges", "simulatability", "probabilities", "score"}
 def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
     document = command("explain", lending_audit(tmp_path), "P0004", "--json").document
     assert set(document) == NAMES
-    assert document["format"] == 8
+    assert document["format"] == SUBJECT.format
     assert set(document["subject"]) == {"id", "decision", "favourable", "probabilities"}
     assert set(document["subject"]["probabilities"]) == {"denied", "approved"}
     assert set(document["search"]) == {

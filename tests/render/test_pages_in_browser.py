@@ -21,7 +21,6 @@ from recourse_audit.render.subject import PageLinks, SubjectPage
 from recourse_audit.render.templates import Templates
 from tests.render.browser import DESK, EACH_LANGUAGE, PHONE, findings, overflow, visit
 from tests.render.subject_reports import (
-    PROBES,
     facts,
     made_report,
     own_carriers,
@@ -231,7 +230,6 @@ def hostile(name: str) -> SubjectReport:
         classes=(f"{name} no", f"{name} yes"),
         kind=name,
         attribute=name,
-        probes=replace(PROBES, notes={"packing": name}),
     )
 
 

@@ -4,13 +4,13 @@ import re
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, get_args
 
 import networkx as nx
 import pytest
 
 from recourse_audit.records.model import (
-    NOTES,
+    NoteCode,
     Repeats,
 )
 from recourse_audit.records.recourse import (
@@ -80,8 +80,8 @@ def reports() -> dict[str, SubjectReport]:
         full,
         options=(option(actions, 1.0, classes=CLASSES, robustness=fragile, verified=False),),
     )
-    notes = {name: NOTES[name] for name in NOTES}
-    broken = replace(PROBES, notes={**notes, "repeats": "x", "whole_graph": "x"})
+    figures = dict.fromkeys(("calls", "differed", "largest", "declared", "used", "loops"), 0.25)
+    broken = replace(PROBES, notes=dict.fromkeys(get_args(NoteCode), figures))
     open_ = Certificate(
         max_changes=3,
         tried=10,

@@ -10,7 +10,6 @@ import pytest
 
 from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.model import (
-    NOTES,
     Repeats,
 )
 from recourse_audit.records.recourse import (
@@ -809,7 +808,7 @@ def test_a_roll_out_is_drawn_only_where_it_agrees_with_the_audit_and_can_be_read
 
 
 def test_failed_probes_are_in_the_first_lines_and_counted_in_the_annex() -> None:
-    broken = replace(PROBES, tie_order=False, notes={"tie_order": NOTES["tie_order"]})
+    broken = replace(PROBES, tie_order=False, notes={"tie_order": {}})
     page = read_made(probes=broken)
     said = "Answers depend on the order in which ties are listed"
     assert page.html.index(said) < page.html.index("What the decision rests on")
@@ -818,22 +817,14 @@ def test_failed_probes_are_in_the_first_lines_and_counted_in_the_annex() -> None
     assert "5 of 5 passed" in read_made().annex("Model checks")
 
 
-def test_notes_of_probes_are_worded_anew_and_unknown_ones_are_quoted() -> None:
-    notes = {
-        "whole_graph": "THE MODEL IS NOT DETERMINISTIC: twice",
-        "repeats": "THE MODEL IS NOT DETERMINISTIC: 2 calls",
-        "depth": "The settings declare a depth of 3 hops; the probe measured 2.",
-        "new": "Something of a later version.",
-    }
-    probes = replace(PROBES, depth=3, notes=notes)
-    repeats = Repeats(calls=100, differed=2, largest=0.25)
-    page = read_made(probes=probes, repeats=repeats)
-    whole, again, depth, new = page.texts(".//div[@role='note']")
+def test_notes_of_probes_are_put_into_words() -> None:
+    probes = replace(PROBES, depth=3).with_note("declared", declared=2, used=3)
+    probes = probes.with_repeats(Repeats(calls=1234, differed=2, largest=0.25))
+    probes = probes.with_repeats(Repeats(calls=1, differed=1, largest=0.5), "whole_graph")
+    whole, again, depth = read_made(probes=probes).texts(".//div[@role='note']")
     assert "asked twice about the decisions on the whole graph" in whole
-    assert "2 of 100 repeated calls got another answer (by up to 0.250)" in again
-    assert "this audit relies on 3 ties" in depth
-    assert new == "Something of a later version."
-    assert page.html.count('<span lang="en">') == 1
+    assert "of 1,234 calls that were repeated, 2 got another answer (by up to 0.25)" in again
+    assert "declare a depth of 2, which is not what was measured" in depth
 
 
 # ------------------------------------------------------------------ who may see what
