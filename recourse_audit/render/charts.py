@@ -28,7 +28,7 @@ from recourse_audit.render.drawing import (
     widened,
     width_of,
 )
-from recourse_audit.render.i18n import MINUS, Words
+from recourse_audit.render.i18n import Words
 
 Tie = tuple[int, int]
 Point = tuple[float, float]
@@ -332,7 +332,7 @@ def _ticks(scale: Scale, words: Words) -> list[tuple[float, str]]:
     step = places[1] - places[0] if len(places) > 1 else 1.0
     write = words.amount if step < 0.01 else words.number
     values = [0.0 if abs(value) < step / 1000 else value for value in places]
-    return [(value, write(value).replace("-", MINUS)) for value in values]
+    return [(value, write(value)) for value in values]
 
 
 def _draw_cells(drawing: Drawing, grid: ObjectiveGrid, across: Scale, up: Scale) -> None:

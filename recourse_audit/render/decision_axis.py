@@ -6,7 +6,7 @@ answer goes through here, so that no two places can disagree on what was decided
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import floor, log10
 from typing import ClassVar, Literal, Protocol
 
@@ -28,7 +28,7 @@ from recourse_audit.render.text import NO_BREAK, plain
 from recourse_audit.settings import Settings
 
 Kind = Literal["probability", "lead", "score"]
-WIDE, NARROW = 520.0, 250.0
+WIDE, NARROW = 380.0, 250.0
 ROOM = 0.05  # of the range of scores, on either side of it
 LETTER = 7.6  # width of a letter in the names of the two sides, in pixels
 TICKS = {"probability": (0.0, 0.25, 0.5, 0.75, 1.0), "lead": (-1.0, -0.5, 0.0, 0.5, 1.0)}
@@ -40,12 +40,12 @@ class AuditFacts:
 
     classes: tuple[str, ...]
     favourable: tuple[str, ...]
-    protected: tuple[str, ...]
-    model: str
-    graph: Mapping[str, str]
-    settings: str
-    seed: int
-    versions: Mapping[str, str]
+    protected: tuple[str, ...] = ()
+    model: str = ""
+    graph: Mapping[str, str] = field(default_factory=dict)
+    settings: str = ""
+    seed: int = 0
+    versions: Mapping[str, str] = field(default_factory=dict)
     prefer: Literal["paper", "whole_graph"] = "paper"
 
 
@@ -84,12 +84,6 @@ def facts_of_report(report: SubjectReport, favourable: Collection[str] = ()) -> 
     return AuditFacts(
         classes=classes,
         favourable=tuple(name for name, good in known.items() if good) if told else (),
-        protected=(),
-        model="",
-        graph={},
-        settings="",
-        seed=0,
-        versions={},
     )
 
 
@@ -204,7 +198,7 @@ class DecisionAxis:
         steps = [other - one for one, other in zip(axis.ticks, axis.ticks[1:], strict=False)]
         decimals = max(0, -floor(log10(min(steps)) + 1e-9)) if steps else 0
         write = self.words.number if decimals <= 2 else self.words.amount
-        figures = [write(tick).replace("-", "\N{MINUS SIGN}") for tick in axis.ticks]
+        figures = [write(tick) for tick in axis.ticks]
         return axis_row(axis, figures, self.name)
 
     def draw_sides(self) -> Picture | None:

@@ -35,7 +35,6 @@ PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 MOST_PLURALS = 6  # Arabic has six
 _PLURALS = re.compile(r"nplurals\s*=\s*(\d+)")
 _FORM = re.compile(r"^\s*msgstr\s*\[([^\]]*)", re.MULTILINE)
-_FEW = "#,##0.##"
 _DIGITS = 2
 _SPANISH_AND = re.compile(r"\by (?=h?[ií](?!e))", re.IGNORECASE)
 MINUS = "\N{MINUS SIGN}"
@@ -120,31 +119,41 @@ class Words:
         form = forms[min(self._plural(self._files[key], count), len(forms) - 1)]
         return self._filled(key, form, {**values, "count": self.number(count)})
 
+    def _write(self, value: float, pattern: str) -> str:
+        """A number by a pattern of Babel, with a real minus and spaces of normal width."""
+        text = format_decimal(value, format=pattern, locale=self._locale)
+        return _wide_spaces(text).replace("-", MINUS)
+
     def number(self, value: float) -> str:
         """A number with at most two decimals, without trailing zeros."""
-        return _wide_spaces(format_decimal(value, format=_FEW, locale=self._locale))
+        return self._write(value, "#,##0.##")
 
     def exact(self, value: float) -> str:
         """A number from the user's settings, with up to six decimals."""
-        return self._minus(format_decimal(value, format="#,##0.######", locale=self._locale))
+        return self._write(value, "#,##0.######")
+
+    def fixed(self, value: float, decimals: int) -> str:
+        """A number with so many decimals."""
+        return self._write(value, f"#,##0.{'0' * decimals}" if decimals else "#,##0")
+
+    def signed(self, value: float, decimals: int = 3) -> str:
+        """A change with its sign, unless it is rounded to nothing: +0.094."""
+        text = self.fixed(abs(value), decimals)
+        sign = "+" if value > 0 else MINUS
+        return f"{sign}{text}" if set(text) & set("123456789") else text
+
+    def points(self, difference: float) -> str:
+        """A difference of shares in percentage points, with its sign: +21; 0.4 below one."""
+        return self.signed(100 * difference, 1 if abs(difference) < 0.01 else 0)
 
     def percent(self, share: float) -> str:
         """A share with one decimal: 41.2%."""
-        pattern = self._locale.percent_formats[None].pattern
-        pattern = pattern.replace("#,##0", "#,##0.0")
+        pattern = self._locale.percent_formats[None].pattern.replace("#,##0", "#,##0.0")
         return _wide_spaces(format_percent(share, format=pattern, locale=self._locale))
 
     def whole_percent(self, share: float) -> str:
         """A share without decimals: 95%."""
         return _wide_spaces(format_percent(share, locale=self._locale))
-
-    def points(self, difference: float) -> str:
-        """A difference of shares in percentage points, with its sign: -3, +21, 0.4 below one."""
-        decimals = "0.0" if abs(difference) < 0.01 else "0"
-        text = format_decimal(abs(100 * difference), format=decimals, locale=self._locale)
-        if not any(digit in text for digit in "123456789"):
-            return _wide_spaces(text)
-        return f"{'+' if difference > 0 else MINUS}{_wide_spaces(text)}"
 
     def probability(self, chance: float) -> str:
         """Three decimals; what is just short of all or nothing is not rounded to it."""
@@ -158,22 +167,6 @@ class Words:
         """A score: whole above a thousand, otherwise with as many decimals as matter."""
         size = abs(score)
         return self.fixed(score, 0 if size >= 1000 else 1 if size >= 10 else 2 if size >= 1 else 3)
-
-    def signed(self, value: float, decimals: int = 3) -> str:
-        """A change with its sign: +0.094, a real minus."""
-        text = self.fixed(abs(value), decimals)
-        if not any(digit in text for digit in "123456789"):
-            return text
-        return f"{'+' if value > 0 else MINUS}{text}"
-
-    def fixed(self, value: float, decimals: int) -> str:
-        """A number with so many decimals, and a real minus."""
-        pattern = f"#,##0.{'0' * decimals}" if decimals else "#,##0"
-        return self._minus(format_decimal(value, format=pattern, locale=self._locale))
-
-    @staticmethod
-    def _minus(text: str) -> str:
-        return _wide_spaces(text).replace("-", MINUS)
 
     def form(self, value: float, forms: Sequence[str]) -> str:
         """The singular or the plural of a word, whichever goes with the number as it is written."""
@@ -312,9 +305,8 @@ class Words:
             return self.class_name(value)
         if unit in self._currencies:
             return self.money(value, self._currencies[unit])
-        return NO_BREAK.join(
-            filter(None, (self.number(value), self.form(value, self.forms_of(unit))))
-        )
+        digits = self.number(value) if abs(value) >= 1 else self._write(value, "#,##0.###")
+        return NO_BREAK.join(filter(None, (digits, self.form(value, self.forms_of(unit)))))
 
     def _find(self, look: Callable[[LanguageWords], T | None]) -> T | None:
         return next((word for own in self._own if (word := look(own)) is not None), None)

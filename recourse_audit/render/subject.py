@@ -288,9 +288,13 @@ class SubjectPage:
 
     @property
     def easiest_change(self) -> Action | None:
-        """A change of the least effort, by which a reader can measure the others."""
+        """What a reader can measure effort by: the easiest change of a tie, or else of own data."""
         actions = [action for option in self.options for action in option.actions if action.cost]
-        return min(actions, key=lambda action: action.cost or 0.0, default=None)
+        return min(
+            actions,
+            key=lambda action: (isinstance(action, SetAction), action.cost),
+            default=None,
+        )
 
     @property
     def effort_decimals(self) -> int:

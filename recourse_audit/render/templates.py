@@ -12,7 +12,6 @@ import re
 import shutil
 import traceback
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 
 from jinja2 import (
@@ -40,6 +39,12 @@ FORMATS = (
     *("points", "day", "listed"),
 )
 _META = re.compile(r"<meta[\s/>]", flags=re.IGNORECASE)
+# All that may stand before the policy of a page.
+_BEFORE = re.compile(
+    r"\s*(<!doctype html>\s*)?<html(\s[^<>]*)?>\s*<head>\s*"
+    r"((<meta\s(?![^<>]*http-equiv)[^<>]*>|<title>[^<]*</title>)\s*)*",
+    flags=re.IGNORECASE,
+)
 
 
 def template_folder() -> Path:
@@ -210,10 +215,7 @@ class Templates:
         if not places:
             raise TemplateError(f"{name}: calls no head(…), so the page would have no policy")
         start, length = min(places)
-        before = _Before()
-        before.feed(page[:start])
-        before.close()
-        if before.other or before.rawdata or _META.search(page, start + length):
+        if not _BEFORE.fullmatch(page, 0, start) or _META.search(page, start + length):
             raise TemplateError(
                 f"{name}: head(…) must follow <head>, with nothing but <meta> and <title> in "
                 "between, and no <meta> after it"
@@ -252,34 +254,6 @@ class Templates:
             if any(path.is_relative_to(folder) for folder in folders):
                 return f"{path}:{frame.lineno}"
         return None
-
-
-class _Before(HTMLParser):
-    """Reads a page up to its policy; `other` is whether there is more than a head begins with."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.other = False
-        self._titled = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        known = tag in {"html", "head", "meta", "title"}
-        self.other |= not known or "http-equiv" in dict(attrs) or self._titled
-        self._titled = tag == "title"
-
-    def handle_endtag(self, tag: str) -> None:
-        self.other |= tag != "title"
-        self._titled = False
-
-    def handle_comment(self, data: str) -> None:
-        del data
-        self.other = True
-
-    def handle_data(self, data: str) -> None:
-        self.other |= bool(data.strip()) and not self._titled
-
-    def close(self) -> None:
-        self.other |= self._titled
 
 
 def _format_filter(name: str) -> Callable[..., str]:

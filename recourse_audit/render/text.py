@@ -1,4 +1,4 @@
-"""Text that terminal views, pages and letters share: users' own text made plain, tables."""
+"""Text that terminal views, pages and letters share: users' own text made plain."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -9,8 +9,6 @@ from recourse_audit.records.model import Agreement
 from recourse_audit.records.recourse import CommonAction
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from recourse_audit.render.i18n import Words
 
 T = TypeVar("T")
@@ -32,18 +30,6 @@ def common_action_words(action: CommonAction) -> str:
     unit = f" {action.unit}" if action.unit else ""
     way = "raise" if action.by > 0 else "lower"
     return f"{way} {action.what} by {abs(action.by):,.12g}{unit}"
-
-
-def columns(*names: str, show_header: bool = True, title: str | None = None) -> "Table":
-    """A table without lines for the terminal; its cells are wrapped, never cut off."""
-    from rich.table import Table
-
-    table = Table(
-        box=None, pad_edge=False, show_header=show_header, title=title, title_justify="left"
-    )
-    for name in names:
-        table.add_column(name, overflow="fold")
-    return table
 
 
 def plain(text: str) -> str:
