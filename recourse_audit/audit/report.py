@@ -148,10 +148,10 @@ class Reporter:
             (subject, *self._report(subject, outcome, changes, own_data[subject]))
             for subject, outcome in outcomes
         ]
-        options = [found for _, _, found in begun if found is not None]
-        recourses = iter(self._recourse.with_side_effects(options))
-        for subject, report, found in begun:
-            if found is None:
+        every = [options for _, _, options in begun if options is not None]
+        recourses = iter(self._recourse.with_side_effects(every))
+        for subject, report, options in begun:
+            if options is None:
                 yield subject, report
                 continue
             recourse = next(recourses)
@@ -172,25 +172,25 @@ class Reporter:
         self, subject: int, outcome: Outcome | None, changes: Sequence[Change], own_data: OwnData
     ) -> tuple[SubjectReport, FoundOptions | None]:
         """The report on a subject, and the options that still lack their side effects."""
-        found = outcome if isinstance(outcome, SearchResult) else None
-        report = self._begin(subject, found)
+        result = outcome if isinstance(outcome, SearchResult) else None
+        report = self._begin(subject, result)
         batcher = self._audit.batcher
         before = batcher.graphs
         asked = self._edited.about(subject)
         disagreement = self._disagreement(report)
         with batcher.repeater.working_on(subject):
-            if found is not None:
+            if result is not None:
                 budget = self._audit.settings.search.carrier_budget
-                removed = [numbers.removed for numbers in found.numbers]
+                removed = [numbers.removed for numbers in result.numbers]
                 shown, carriers = on_whole_graph(
-                    asked, self._naming, found.counterfactuals, removed, budget
+                    asked, self._naming, result.counterfactuals, removed, budget
                 )
                 report = replace(report, counterfactuals=shown, carriers=carriers)
             own_data = self._own_data.with_columns(own_data, asked)
-            if found is not None:
+            if result is not None:
                 decision = self._decisions.classes.index(report.subject.decision)
-                report = replace(report, caveats=caveats_on(self._effects, found, decision))
-            options = None if disagreement else self._recourse.find(asked, found)
+                report = replace(report, caveats=caveats_on(self._effects, result, decision))
+            options = None if disagreement else self._recourse.find(asked, result)
             what_if = self._recourse.what_if(subject, changes) if changes else None
         repeats = batcher.repeater.result
         together = _share(outcome) + self._own_data.queries
@@ -207,7 +207,7 @@ class Reporter:
         )
         return finished, options
 
-    def _begin(self, subject: int, found: SearchResult | None = None) -> SubjectReport:
+    def _begin(self, subject: int, result: SearchResult | None = None) -> SubjectReport:
         """What is known before anything more is asked: the decision, the search, who is near.
 
         Whoever is near may have to be asked about, by `explain` of a model that answers for one
@@ -224,21 +224,21 @@ class Reporter:
             ),
             decision=self._line(subject),
             baselines={},
-            ego_network=self.ego_network(subject, found),
+            ego_network=self.ego_network(subject, result),
             probes=audit.probes,
         )
-        if found is None:
+        if result is None:
             return report
-        shown = found.counterfactuals
+        shown = result.counterfactuals
         return replace(
             report,
-            search=found.extent,
+            search=result.extent,
             explanation=shown[0].explanation if shown else None,
             counterfactuals=shown,
-            front=found.front,
-            front_size=found.front_size,
-            baselines=found.baselines,
-            objective_grid=found.objective_grid,
+            front=result.front,
+            front_size=result.front_size,
+            baselines=result.baselines,
+            objective_grid=result.objective_grid,
         )
 
     def _disagreement(self, report: SubjectReport) -> Recourse | None:
@@ -344,14 +344,14 @@ def _ties_among(graph: Graph, nodes: Indices) -> tuple[EgoTie, ...]:
 
     Looks every other node up in each one's neighbours, so that a hub costs a few steps.
     """
-    found = []
+    pairs_of = []
     for place, node in enumerate(nodes.tolist()):
         later, own = nodes[place + 1 :], graph.neighbours(node)
         position = own.searchsorted(later)
         there = position < len(own)
         there[there] = own[position[there]] == later[there]
-        found.append(graph.neighbour_pair[graph.starts[node] + position[there]])
-    pairs = np.concatenate(found)
+        pairs_of.append(graph.neighbour_pair[graph.starts[node] + position[there]])
+    pairs = np.concatenate(pairs_of)
     arcs, owner = spans(graph.pair_starts, pairs)
     ties = np.unique(np.stack((owner, graph.arc_tie[arcs])), axis=1)  # one has two arcs
     of_kind = np.stack((ties[0], graph.ties.kind[ties[1]]))

@@ -35,10 +35,10 @@ import numpy as np
 from scipy.sparse import csr_array, hstack, identity, vstack
 
 from recourse_audit.groups.inference import FEWEST_COMMUNITIES, GapTest, log_ratio_reach, p_below
-from recourse_audit.groups.measures import Inputs, quartiles_of
+from recourse_audit.groups.measures import Inputs, gap_fields, quartiles_of
 from recourse_audit.groups.population import NOWHERE, VERIFIED, Population
 from recourse_audit.groups.redraws import Floats, Ints, Mask
-from recourse_audit.groups.tables import Grouping, choose_steps, has_few
+from recourse_audit.groups.tables import Grouping, Pair, choose_steps, has_few
 from recourse_audit.groups.verdicts import correct_family, worse_off
 from recourse_audit.records.group_figures import (
     ActionFigures,
@@ -350,8 +350,7 @@ class Draft(NamedTuple):
     """A gap before the correction for all of them."""
 
     table: str
-    group: str
-    reference: str
+    pair: Pair
     tested: GapTest
 
 
@@ -359,27 +358,23 @@ def give_gap_verdicts(drafts: Sequence[Draft], settings: GroupSettings) -> Itera
     """The gaps with their verdicts, after correction for all that were tested."""
     tests = {
         place: (tested.p, p_below(tested.difference, settings.concern, error), error)
-        for place, (_, _, _, tested) in enumerate(drafts)
+        for place, (_, _, tested) in enumerate(drafts)
         if tested.p is not None and (error := tested.error) is not None
     }
     corrected = dict(zip(tests, correct_family([*tests.values()], settings), strict=True))
-    for place, (table, group, reference, tested) in enumerate(drafts):
+    for place, (table, pair, tested) in enumerate(drafts):
         own = corrected.get(place)
         verdict: Verdict = "not settled" if own is None else own.verdict
         yield ActionGap(
+            **gap_fields(pair, tested),
             table=table,
-            group=group,
-            reference=reference,
             gap=tested.difference,
-            interval=tested.interval,
-            p=tested.p,
             adjusted=None if own is None else own.adjusted,
             corrected_for=len(tests),
             effective=tested.effective,
             smallest_gap=None if own is None else own.smallest_gap,
             verdict=verdict,
             worse=worse_off(verdict, tested.difference),
-            untested=tested.reason,
         )
 
 
@@ -539,7 +534,7 @@ def _count_served(
     inputs: Inputs, served: Served, sets: Sequence[tuple[int, ...]]
 ) -> dict[tuple[int, ...], ServedGroups]:
     """Whom actions and sets of them serve, with gaps in the share that is not served."""
-    groups = {actions: _served_groups(inputs, served, actions) for actions in sets}
+    groups = {actions: _groups_served(inputs, served, actions) for actions in sets}
     drafts: dict[tuple[int, ...], list[Draft]] = {actions: [] for actions in groups}
     everyone = np.ones(served.person.size, dtype=bool)
     among = served.labels(everyone, everyone) >= 0
@@ -550,7 +545,7 @@ def _count_served(
                 if grouping.name in figures.by_group and pair.fewer:
                     values = served.labels(everyone, ~served.by_set(actions))
                     tested = inputs.test(values.astype(np.float64), pair)
-                    drafts[actions].append(Draft(grouping.name, pair.group, pair.reference, tested))
+                    drafts[actions].append(Draft(grouping.name, pair, tested))
     every = [draft for own in drafts.values() for draft in own]
     gaps = give_gap_verdicts(every, inputs.settings)
     return {
@@ -559,7 +554,7 @@ def _count_served(
     }
 
 
-def _served_groups(inputs: Inputs, served: Served, actions: tuple[int, ...]) -> ServedGroups:
+def _groups_served(inputs: Inputs, served: Served, actions: tuple[int, ...]) -> ServedGroups:
     yes, divisions = served.by_set(actions), served.divisions(actions)
     if not inputs.design.allows(None, "common_actions", *divisions):
         return ServedGroups(everybody=None, by_group={}, gaps=())

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from recourse_audit.groups.measures import FEWEST_COMPARED, Inputs
+from recourse_audit.groups.measures import FEWEST_COMPARED, Inputs, gap_fields
 from recourse_audit.groups.population import (
     BAD,
     FAVOURABLE,
@@ -87,8 +87,8 @@ class _ErrorRates:
         self._everybody = np.arange(self._population.people)
         self._refused_known = self._enough_known(self._everybody)
         self._edges = NO_BINS
-        if self._calibrated.any():
-            self._edges = edges_of(self._population.score[self._calibrated])
+        if self._with_score.any():
+            self._edges = edges_of(self._population.score[self._with_score])
 
     def report(self, column: str, *, scored: bool) -> ErrorRateReport:
         parts: frozenset[Part] = frozenset()
@@ -133,7 +133,7 @@ class _ErrorRates:
         return known > 0 and known >= LEAST_KNOWN * of
 
     @cached_property
-    def _calibrated(self) -> Mask:
+    def _with_score(self) -> Mask:
         """Whose scores are compared with outcomes."""
         decided = self._population.decided
         scope = (decided == FAVOURABLE) | ((decided == REFUSED) & self._refused_known)
@@ -145,14 +145,14 @@ class _ErrorRates:
         population, came_true = self._population, self._population.came_true
         good = came_true == GOOD
 
-        def turned_out(decision: int) -> list[Ints]:
+        def by_outcome(decision: int) -> list[Ints]:
             there = self._with_outcome & (population.decided == decision)
             return [np.where(there, came_true, NOWHERE)]
 
-        divisions: dict[Part, list[Ints]] = {"approvals": turned_out(FAVOURABLE)}
+        divisions: dict[Part, list[Ints]] = {"approvals": by_outcome(FAVOURABLE)}
         if self._refused_known:
             options, details = option_labels(population), detail_labels(population)
-            divisions["refusals"] = turned_out(REFUSED)
+            divisions["refusals"] = by_outcome(REFUSED)
             divisions["good_refused"] = [
                 np.where(options == label, good, NOWHERE) for label in (0, 1)
             ]
@@ -198,7 +198,7 @@ class _ErrorRates:
         counts = [  # bins of good and of bad outcomes, each by its own
             np.pad(count, ((0, 0), (0, size - count.shape[1])))
             for good in (True, False)
-            for there in [self._calibrated & ((came_true == GOOD) == good)]
+            for there in [self._with_score & ((came_true == GOOD) == good)]
             for count in [self._design.count(grouping, np.where(there, bins, NOWHERE))]
         ]
         candidates = [
@@ -228,14 +228,10 @@ class _ErrorRates:
                 test = self._inputs.test(values, rest)
                 gaps.append(
                     ErrorGap(
+                        **gap_fields(pair, test),
                         measure=measure,
-                        group=pair.group,
-                        reference=pair.reference,
                         difference=test.difference,
-                        interval=test.interval,
-                        p=test.p,
                         effective=test.effective,
-                        untested=test.reason,
                     )
                 )
                 if test.precision is not None:

@@ -11,6 +11,7 @@ figures describe; they are no part of the family of tests and get no verdict.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -106,6 +107,17 @@ class Inputs:
         return rate_of(yes, inflation, self.settings.alpha)
 
 
+def gap_fields(pair: Pair, tested: GapTest) -> dict[str, Any]:
+    """What all records of gaps have in common."""
+    return {
+        "group": pair.group,
+        "reference": pair.reference,
+        "interval": tested.interval,
+        "p": tested.p,
+        "untested": tested.reason,
+    }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Divisions:
     """How a table, or everybody, divides the audited further than by whether they have an option.
@@ -121,6 +133,9 @@ class Divisions:
     cost_quartiles: bool
     grades: bool
     valued: tuple[Measure, ...]
+
+    def shows_quartiles(self, measure: Measure) -> bool:
+        return self.cost_quartiles if measure == "cost" else self.quartiles
 
 
 def divisions_of(
@@ -219,7 +234,7 @@ def decisions_of(
 
 
 def outcomes_of(
-    inputs: Inputs, audited: Ints, shown: Divisions, inflation: float | None = None
+    inputs: Inputs, audited: Ints, divisions: Divisions, inflation: float | None = None
 ) -> Outcomes:
     """What the audit found for some of the audited (places among them).
 
@@ -237,25 +252,25 @@ def outcomes_of(
 
     def quartiles(values: Floats, measure: Measure) -> Quartiles | None:
         own = quartiles_of(values[usable])
-        return own if shown.quartiles and measure in shown.valued and own.of else None
+        return own if divisions.quartiles and measure in divisions.valued and own.of else None
 
     return Outcomes(
         verified=count[VERIFIED],
-        certified_infeasible=count[INFEASIBLE] if shown.details else None,
-        not_found_within_budget=count[NOT_FOUND] if shown.details else None,
+        certified_infeasible=count[INFEASIBLE] if divisions.details else None,
+        not_found_within_budget=count[NOT_FOUND] if divisions.details else None,
         errors=count[ERROR],
         disagreeing=count[DISAGREES],
         feasibility=rates[0],
-        infeasible=rates[1] if shown.details else None,
-        not_found=rates[2] if shown.details else None,
-        cost=quartiles_of(cost) if shown.cost_quartiles else None,
-        cost_curve=_cost_curve(cost, shown.costs)
-        if shown.costs or not np.isfinite(everyone.cost).any()
+        infeasible=rates[1] if divisions.details else None,
+        not_found=rates[2] if divisions.details else None,
+        cost=quartiles_of(cost) if divisions.cost_quartiles else None,
+        cost_curve=_cost_curve(cost, divisions.costs)
+        if divisions.costs or not np.isfinite(everyone.cost).any()
         else None,
-        options=quartiles_of(everyone.options[usable]) if shown.quartiles else None,
+        options=quartiles_of(everyone.options[usable]) if divisions.quartiles else None,
         simulatability=quartiles(everyone.simulatability, "simulatability"),
         relevance=quartiles(everyone.relevance, "relevance"),
-        grades=dict(zip(GRADES, grades, strict=True)) if shown.grades else None,
+        grades=dict(zip(GRADES, grades, strict=True)) if divisions.grades else None,
     )
 
 
@@ -316,30 +331,30 @@ def _cost_curve(costs: Floats, grid: Sequence[float]) -> tuple[CostPoint, ...]:
 # ---------------------------------------------------------------- comparisons
 
 
-def measures_of(grouping: Grouping, shown: Divisions | None) -> list[Measure]:
+def measures_of(grouping: Grouping, divisions: Divisions | None) -> list[Measure]:
     """What a table compares groups in; crossed ones in what is concluded from only.
 
     Without a division of the audited, only decisions are.
     """
-    if shown is None:
+    if divisions is None:
         return ["adverse_rate"]
-    return [*PRIMARY] if grouping.crossed else [*PRIMARY, "options", *shown.valued]
+    return [*PRIMARY] if grouping.crossed else [*PRIMARY, "options", *divisions.valued]
 
 
 def compare_groups(
-    inputs: Inputs, grouping: Grouping, shown: Divisions | None, tick: Callable[[], None]
+    inputs: Inputs, grouping: Grouping, divisions: Divisions | None, tick: Callable[[], None]
 ) -> Iterator[Comparison]:
     """All comparisons of a table; `tick` is called after every pair.
 
     Groups that are unknown or pooled are never compared.
     """
-    for measure in measures_of(grouping, shown):
+    for measure in measures_of(grouping, divisions):
         values = _values(inputs.population, measure)
         # Not everybody has an explanation or a caveat, so only a few values may be left.
         least = FEWEST_COMPARED if measure in PRIMARY else inputs.settings.smallest
         for pair in grouping.pairs(~np.isnan(values)):
             if pair.fewer >= least:
-                comparison = _compare(inputs, measure, values, pair, shown)
+                comparison = _compare(inputs, measure, values, pair, divisions)
                 yield replace(comparison, family="crossed") if grouping.crossed else comparison
             tick()
 
@@ -364,7 +379,7 @@ def _values(population: Population, measure: Measure) -> Floats:
 
 
 def _compare(
-    inputs: Inputs, measure: Measure, values: Floats, pair: Pair, shown: Divisions | None
+    inputs: Inputs, measure: Measure, values: Floats, pair: Pair, divisions: Divisions | None
 ) -> Comparison:
     """Compare a group with the reference; the verdict depends on the whole family."""
     tested, settings = _test(inputs, measure, values, pair), inputs.settings
@@ -378,9 +393,10 @@ def _compare(
         favourable = good[0] / good[1] if good[1] else None
         effect = {"cohens_h": cohens_h(share, other)}
     else:
-        middle, ratio = [None, None], _odds(tested.difference)
-        if shown is not None and (shown.cost_quartiles if measure == "cost" else shown.quartiles):
-            middle = [quartiles_of(side).median for side in (own, others)]
+        ratio = _odds(tested.difference)
+        middle = [quartiles_of(side).median for side in (own, others)]
+        if divisions is None or not divisions.shows_quartiles(measure):
+            middle = [None, None]
         effect = {"relative_effect": (1 + tested.difference) / 2}
     error, no_gap = tested.error, None
     if HARDER[measure] and tested.p is not None and error is not None:
@@ -413,7 +429,7 @@ def _compare(
             no_gap_adjusted=None,
         ),
         precision=tested.precision,
-        without_not_found=_compare_without(inputs, measure, values, pair, shown),
+        without_not_found=_compare_without(inputs, measure, values, pair, divisions),
         effect=effect,
         smallest_gap=None if error is None else detectable(error, settings.alpha),
         smallest_gap_in_family=None,
@@ -434,26 +450,25 @@ def _test(inputs: Inputs, measure: Measure, values: Floats, pair: Pair) -> GapTe
     ranks = np.full(values.size, np.nan)
     ranks[both] = mid_ranks(values[both])
     tested = inputs.test(ranks, pair)
-    own, ordinary = _within(tested.interval), _within(tested.ordinary.interval)
-    return replace(
-        tested,
-        interval=own,
-        ratio_interval=_odds_interval(own),
-        ordinary=replace(
-            tested.ordinary, interval=ordinary, ratio_interval=_odds_interval(ordinary)
-        ),
+    # A difference of chances is never beyond 1 or -1.
+    own, ordinary = (
+        _change_ends(interval, lambda end: min(1.0, max(-1.0, end)))
+        for interval in (tested.interval, tested.ordinary.interval)
     )
+    odds, ordinary_odds = _change_ends(own, _odds), _change_ends(ordinary, _odds)
+    independent = replace(tested.ordinary, interval=ordinary, ratio_interval=ordinary_odds)
+    return replace(tested, interval=own, ratio_interval=odds, ordinary=independent)
 
 
 def _compare_without(
-    inputs: Inputs, measure: Measure, values: Floats, pair: Pair, shown: Divisions | None
+    inputs: Inputs, measure: Measure, values: Floats, pair: Pair, divisions: Divisions | None
 ) -> GapWithout | None:
     """The gap among those whose value is known for certain.
 
     None if the search stopped early for nobody, nobody is left on a side, or it is not shown for
     how many it did.
     """
-    if measure not in ("feasibility", "cost") or shown is None or not shown.details:
+    if measure not in ("feasibility", "cost") or divisions is None or not divisions.details:
         return None
     audited = inputs.population.audited
     stopped = audited.person[audited.status == NOT_FOUND]
@@ -477,22 +492,17 @@ def _turn(interval: Interval | None, sign: int) -> Interval | None:
     return Interval(low=-interval.high, high=-interval.low)
 
 
-def _within(interval: Interval | None) -> Interval | None:
-    """A difference of chances is never beyond 1 or -1."""
-    if interval is None:
-        return None
-    return Interval(low=max(-1.0, interval.low), high=min(1.0, interval.high))
-
-
 def _odds(difference: float) -> float | None:
     """The odds of more against less, from the difference of their chances."""
     return (1 + difference) / (1 - difference) if difference < 1 else None
 
 
-def _odds_interval(interval: Interval | None) -> Interval | None:
+def _change_ends(
+    interval: Interval | None, change: Callable[[float], float | None]
+) -> Interval | None:
     if interval is None:
         return None
-    low, high = _odds(interval.low), _odds(interval.high)
+    low, high = change(interval.low), change(interval.high)
     return None if low is None or high is None else Interval(low=low, high=high)
 
 
@@ -565,12 +575,8 @@ def _own_data_gap(inputs: Inputs, pair: Pair) -> OwnDataGap:
     )
     alone, paired = (inputs.test(values, pair) for values in (on_own, decided - on_own))
     return OwnDataGap(
-        group=pair.group,
-        reference=pair.reference,
+        **gap_fields(pair, paired),
         alone=alone.difference,
         alone_interval=alone.interval,
         difference=paired.difference,
-        interval=paired.interval,
-        p=paired.p,
-        untested=paired.reason,
     )

@@ -138,7 +138,7 @@ def group_report(
     )
 
 
-def _overall(inputs: Inputs, shown: Divisions | None) -> Overall:
+def _overall(inputs: Inputs, divisions: Divisions | None) -> Overall:
     audited = inputs.population.audited
     everyone = np.arange(audited.person.size)
     decisions = outcomes = None
@@ -146,8 +146,8 @@ def _overall(inputs: Inputs, shown: Divisions | None) -> Overall:
     if inputs.design.people:
         everybody = np.arange(inputs.population.people)
         decisions = decisions_of(inputs, everybody, everyone.size)
-    if shown is not None:
-        outcomes = outcomes_of(inputs, everyone, shown)
+    if divisions is not None:
+        outcomes = outcomes_of(inputs, everyone, divisions)
     # The change after which something failed may name people, and is cut off.
     reasons = Counter(error.split(" after ")[0] for error in audited.errors if decisions)
     return Overall(decisions=decisions, outcomes=outcomes, excluded=dict(sorted(reasons.items())))
@@ -158,19 +158,19 @@ def _compare_tables(
 ) -> tuple[tuple[GroupTable, ...], tuple[FamilyTest, ...]]:
     """All tables with their comparisons and verdicts, and the tests that these rest on."""
     population, design = inputs.population, inputs.design
-    shown = [
+    every = [
         divisions_of(population, design, grouping, everywhere) if grouping.outcomes else None
         for grouping in design.groupings
     ]
     pairs = sum(
         len(measures_of(grouping, divisions)) * max(0, len(grouping.known) - 1)
-        for grouping, divisions in zip(design.groupings, shown, strict=True)
+        for grouping, divisions in zip(design.groupings, every, strict=True)
         if grouping.reference is not None
     )
     compared = itertools.count(1)
     drafts = [
         _table(inputs, grouping, divisions, lambda: progress(next(compared), pairs))
-        for grouping, divisions in zip(design.groupings, shown, strict=True)
+        for grouping, divisions in zip(design.groupings, every, strict=True)
     ]
     decided, tests = give_verdicts(
         [(draft.name, comparison) for draft in drafts for comparison in draft.comparisons],
@@ -184,10 +184,10 @@ def _compare_tables(
 
 
 def _table(
-    inputs: Inputs, grouping: Grouping, shown: Divisions | None, tick: Callable[[], None]
+    inputs: Inputs, grouping: Grouping, divisions: Divisions | None, tick: Callable[[], None]
 ) -> GroupTable:
     """One table with its comparisons, still without verdicts."""
-    compared = tuple(compare_groups(inputs, grouping, shown, tick))
+    compared = tuple(compare_groups(inputs, grouping, divisions, tick))
 
     def inflation(group: str, measure: Measure) -> float | None:
         """By how much ties inflate the variance of a group's share, from its comparisons.
@@ -208,8 +208,8 @@ def _table(
     for cell, name in enumerate(grouping.labels):
         people, own, kinds = grouping.members[cell], audited[cell], grouping.kinds[cell]
         outcomes = None
-        if shown is not None:
-            outcomes = outcomes_of(inputs, own, shown, inflation(name, "feasibility"))
+        if divisions is not None:
+            outcomes = outcomes_of(inputs, own, divisions, inflation(name, "feasibility"))
         groups.append(
             Group(
                 name=name,

@@ -3,11 +3,13 @@
 import csv
 import io
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from recourse_audit.groups.changes import Draft, give_gap_verdicts
 from recourse_audit.groups.inference import GapTest
+from recourse_audit.groups.tables import Pair
 from recourse_audit.records.group_figures import CommonActions, Precision, WhyUntested
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.groups_csv import groups_csv
@@ -117,7 +119,8 @@ def drafted(difference: float, error: float | None, p: float | None) -> Draft:
         )
     reason: WhyUntested | None = None if p is not None else "few_cases"
     tested = GapTest(difference=difference, precision=precision, p=p, reason=reason)
-    return Draft(table="origin", group="south", reference="north", tested=tested)
+    nobody = np.zeros(0, dtype=np.int64)
+    return Draft("origin", Pair("south", "north", nobody, nobody), tested)
 
 
 def test_verdicts_are_corrected_for_all_gaps_that_were_tested() -> None:
