@@ -65,7 +65,7 @@ def run(
         bool,
         Option(
             "--despite-disagreement",
-            help="Go on although recorded and model's decisions differ on more people than "
+            help="Continue even if recorded decisions and the model's differ on more people than "
             "decision.most_disagreement allows.",
         ),
     ] = False,

@@ -16,7 +16,7 @@ def stability(
     ] = None,
     new_ties: Annotated[int, Option(min=1, help="New ties tried for each subject.")] = 10,
     sample: Annotated[int, Option(min=1, help="Size of the random sample if no id is given.")] = 20,
-    options: Annotated[bool, Option(help="Compare options for recourse too.")] = True,
+    options: Annotated[bool, Option(help="Compare options too.")] = True,
     picture: Annotated[Path | None, Option(help="Write the curves to this SVG file.")] = None,
     as_json: AsJson = False,
 ) -> None:
