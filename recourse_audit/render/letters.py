@@ -124,10 +124,10 @@ class Letter:
     """Everything that one letter says, as keys, numbers, dates and texts with a type of their own.
 
     `details` are what staff's addresses say besides the lines: the name in the greeting, then the
-    details of the profile. `withheld` counts the options that only
-    staff may talk about, `unlisted` those for which there is no room; with those that are told they
-    add up to the options that were `found`. `tries_ties` and `tries_attributes` are what the search
-    could change, up to `max_changes` at a time. Without a `signer`, it is a draft and has no date.
+    details of the profile. `withheld` counts the options that only staff may talk about, `unlisted`
+    those for which there is no room; with those that are told they add up to the options that were
+    `found`. `tries_ties` and `tries_attributes` are what the search could change, up to
+    `max_changes` at a time. Without a `signer`, it is a draft and has no date.
     """
 
     reference: Reference
