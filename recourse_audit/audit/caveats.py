@@ -5,9 +5,9 @@ nodes are replaced by those of nodes drawn at random, everything else stays, and
 removal on the probability of the decision, or on the score, is averaged. It is compared with the
 effect with all features as they are.
 
-A node's features are looked up by its number, so a draw is a query about the same tree with other
-numbers in a few places. Effects whose grade is not settled are drawn on: the draws of a subject are
-one sequence, of which more or less is used.
+A draw is a query about the same tree with other nodes' features in a few places. Effects whose
+grade is not settled are drawn on: the draws of a subject are one sequence, of which more or less is
+used.
 
 Vocabulary
 ----------

@@ -8,7 +8,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -320,15 +320,23 @@ def one_hot_blocks(
     """
     place = {name: number for number, name in enumerate(names)}
     binary = ((features == 0) | (features == 1)).all(axis=0)
-    candidates = sorted(
-        _groups([name for name in names if binary[place[name]]]).items(),
-        key=lambda group: (-len(group[1]), -len(group[0][0])),
-    )
+    groups: dict[tuple[str, str], dict[str, str]] = {}
+    for name in (name for name in names if binary[place[name]]):
+        for match in SEPARATORS.finditer(name):
+            prefix, label = name[: match.start()], name[match.end() :]
+            label = label.removesuffix("]") if match[0] == "[" else label
+            if prefix.strip() and label.strip():
+                groups.setdefault((prefix, match[0]), {})[name] = label
     used: set[str] = set()
     known = {*names, *others}
     blocks: list[OneHotBlock] = []
-    for (name, _), members in candidates:
-        if used.isdisjoint(members) and _has_one_per_row(features[:, [place[m] for m in members]]):
+    order = sorted(groups.items(), key=lambda group: (-len(group[1]), -len(group[0][0])))
+    for (name, _), members in order:
+        rows = features[:, [place[member] for member in members]]
+        # Exactly one 1 in every row, and not always in the same column.
+        if len({*members.values()}) < max(2, len(members)) or not used.isdisjoint(members):
+            continue
+        if (rows.sum(axis=1) == 1).all() and rows.any(axis=0).sum() > 1:
             used.update(members)
             while name in known:
                 name = f"{name}_category"  # noqa: PLW2901
@@ -336,32 +344,6 @@ def one_hot_blocks(
             labels = tuple(members.values())
             blocks.append(OneHotBlock(name=name, columns=tuple(members), labels=labels))
     return sorted(blocks, key=lambda block: place[block.columns[0]])
-
-
-def _groups(names: Sequence[str]) -> dict[tuple[str, str], dict[str, str]]:
-    """Columns by what they have before a separator; the label is what comes after it."""
-    groups: dict[tuple[str, str], dict[str, str]] = {}
-    for name in names:
-        for prefix, separator, label in _splits(name):
-            groups.setdefault((prefix, separator), {})[name] = label
-    return {
-        key: members
-        for key, members in groups.items()
-        if len(members) > 1 and len(set(members.values())) == len(members)
-    }
-
-
-def _splits(name: str) -> Iterator[tuple[str, str, str]]:
-    for match in SEPARATORS.finditer(name):
-        prefix, label = name[: match.start()], name[match.end() :]
-        label = label.removesuffix("]") if match[0] == "[" else label
-        if prefix.strip() and label.strip():
-            yield prefix, match[0], label
-
-
-def _has_one_per_row(rows: Floats) -> bool:
-    """Whether every row has exactly one 1, and not always in the same column."""
-    return bool((rows.sum(axis=1) == 1).all() and rows.any(axis=0).sum() > 1)
 
 
 # ---------------------------------------------------------------- sections

@@ -7,11 +7,11 @@ the subjects are chosen: everybody, those refused, a group, or a list, all of th
 import csv
 import io
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recourse_audit.audit.agreement import NOT_RECORDED, read_recorded
 from recourse_audit.audit.large_graphs import AskedGraph
@@ -275,8 +275,13 @@ def check_classes(settings: Settings, model: OnnxModel) -> None:
 
 def find_subjects(audit: LoadedAudit, ids: Sequence[str]) -> list[int]:
     """The numbers of the nodes with these ids; all unknown ids are reported at once."""
-    numbers = {identifier: _number_of(audit.graph, identifier) for identifier in ids}
-    unknown = [repr(identifier) for identifier, number in numbers.items() if number is None]
+    numbers: dict[str, int] = {}
+    for identifier in ids:
+        # numpy refuses what a terminal may send and UTF-8 cannot hold
+        with suppress(UnicodeEncodeError, SubjectError):
+            identifier.encode()
+            numbers[identifier] = audit.graph.find(identifier)
+    unknown = [repr(identifier) for identifier in dict.fromkeys(ids) if identifier not in numbers]
     if unknown:
         file = audit.settings.graph.origin
         some = ", ".join(repr(name) for name in audit.graph.ids[:3].tolist())
@@ -284,15 +289,7 @@ def find_subjects(audit: LoadedAudit, ids: Sequence[str]) -> list[int]:
             f"{file}: there is no node with the {'id' if len(unknown) == 1 else 'ids'} "
             f"{', '.join(unknown)}; ids look like {some}"
         )
-    return [number for identifier in ids if (number := numbers[identifier]) is not None]
-
-
-def _number_of(graph: Graph, identifier: str) -> int | None:
-    try:
-        identifier.encode()  # numpy refuses what a terminal may send and UTF-8 cannot hold
-        return graph.find(identifier)
-    except (UnicodeEncodeError, SubjectError):
-        return None
+    return [numbers[identifier] for identifier in ids]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,25 +325,16 @@ def _choose(audit: LoadedAudit, answers: Floats, wanted: str) -> Ints:
     if wanted == "all":
         return every
     if wanted == "unfavourable":
-        return every[_mark_refused(audit, answers)]
+        if audit.recorded is None:  # including those whose answer is not a number
+            return np.flatnonzero(~audit.rule.over(answers).favourable(answers, every))
+        favourable = audit.rule.favourable_classes[audit.recorded]
+        return np.flatnonzero((audit.recorded != NOT_RECORDED) & ~favourable)
     path = Path(wanted)
     if "=" in wanted and not is_file(path):
         name, _, value = wanted.partition("=")
         values = np.array(_values(audit, name, "--subjects"))
         return np.flatnonzero(values == value)
     return _read_ids_of(audit, path)
-
-
-def _mark_refused(audit: LoadedAudit, answers: Floats) -> NDArray[np.bool_]:
-    """Who did not get a favourable decision, including those whose answer is not a number.
-
-    If decisions are on record, those count: whoever they refused.
-    """
-    if audit.recorded is not None:
-        known = audit.recorded != NOT_RECORDED
-        refused: NDArray[np.bool_] = known & ~audit.rule.favourable_classes[audit.recorded]
-        return refused
-    return ~audit.rule.over(answers).favourable(answers, np.arange(len(answers)))
 
 
 def _values(audit: LoadedAudit, name: str, option: str) -> list[str]:
