@@ -160,7 +160,7 @@ class Profile(Section):
                 chosen[place] = block
         return list(chosen.values())
 
-    def undeclared(self, facts: Mapping[str, bool]) -> tuple[str, ...]:
+    def open_facts(self, facts: Mapping[str, bool]) -> tuple[str, ...]:
         """The facts that a text depends on and that nobody has declared true or false."""
         needed = {block.fact for block in self.blocks} - set(facts)
         return tuple(name for name in self.facts if name in needed)
@@ -181,7 +181,7 @@ class Profile(Section):
 
     def open_keys(self, settings: LetterSettings) -> tuple[str, ...]:
         """The keys of the settings that keep letters drafts until somebody gives them."""
-        facts = (f"letters.facts.{name}" for name in self.undeclared(settings.facts))
+        facts = (f"letters.facts.{name}" for name in self.open_facts(settings.facts))
         chosen = () if settings.profile else ("letters.profile",)
         return (*chosen, *self.empty_slots(settings), *facts)
 
@@ -228,7 +228,7 @@ def check_sign_off(profile: Profile, settings: LetterSettings) -> None:
             'the law that applies to you, such as us-credit, eu or uk, or "generic" if none '
             "requires a letter, under [letters] in audit.toml and pass that file with --settings"
         )
-    for name in profile.undeclared(settings.facts):
+    for name in profile.open_facts(settings.facts):
         raise SettingsError(
             f"letters cannot be signed off before letters.facts.{name} is declared, because the "
             f"text of the profile {settings.profile} depends on it ({profile.facts[name]!r}); "

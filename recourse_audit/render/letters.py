@@ -125,8 +125,8 @@ class Letter:
 
     `details` are what staff's addresses say besides the lines: the name in the greeting, then the
     details of the profile. `withheld` counts the options that only staff may talk about, `unlisted`
-    those for which there is no room; with those that are told they add up to the options that were
-    `found`. `tries_ties` and `tries_attributes` are what the search could change, up to
+    those for which there is no room; with those that are told they are the `option_count` of
+    the report. `tries_ties` and `tries_attributes` are what the search could change, up to
     `max_changes` at a time. Without a `signer`, it is a draft and has no date.
     """
 
@@ -152,7 +152,7 @@ class Letter:
         return None if self.day is None else self.day + timedelta(self.valid_days)
 
     @property
-    def found(self) -> int:
+    def option_count(self) -> int:
         """How many options were found, as the report counts them."""
         return sum(option.alike for option in self.options) + self.withheld + self.unlisted
 
@@ -162,14 +162,14 @@ class Letter:
         return any(option.strength == "fragile" for option in self.options)
 
     @property
-    def ended(self) -> tuple[TieChange, ...]:
+    def ties_to_end(self) -> tuple[TieChange, ...]:
         """The ties that options end."""
         return tuple(tie for option in self.options for tie in option.ties if tie.do == "drop")
 
     @property
-    def unnamed(self) -> tuple[TieChange, ...]:
+    def unnamed_ties(self) -> tuple[TieChange, ...]:
         """Those of them of which the person has others, and cannot know which are meant."""
-        return tuple(tie for tie in self.ended if tie.count is not None and not tie.only)
+        return tuple(tie for tie in self.ties_to_end if tie.count is not None and not tie.only)
 
 
 class Vocabulary:
@@ -469,7 +469,7 @@ class LetterWriter:
             day=day,
         )
 
-    def allowed(self, report: SubjectReport) -> tuple[str, ...]:
+    def find_allowed(self, report: SubjectReport) -> tuple[str, ...]:
         """What looks like another person's name in the reasons, and was allowed by a person."""
         reasons = self.reasons.get(report.subject.id, ())
         return tuple(sorted({text for _, text in self._mentions.find(report, reasons)}))

@@ -210,7 +210,7 @@ def write_letters(
             if not there:
                 maker.entries.update(_plan(stored, writer, derived, options, rendering))
                 table = "".join(csv_lines([COLUMNS, *(e.row for e in maker.entries.values())]))
-                made_with = _made_with(options, settings, pages, maker, table)
+                made_with = _describe(options, settings, pages, maker, table)
                 rendering.begin("Writing letters", len(names))
                 with derived.remake(made_with, rendering.signer) as new:
                     fresh = replace(maker)  # what it has read cannot be sent to other processes
@@ -221,7 +221,7 @@ def write_letters(
     return WrittenLetters(
         subjects=len(names),
         letters=sum(1 for _ in derived.folder.glob("*.html")),
-        signed=maker.signed_now,
+        signed=maker.new_signatures,
         signed_before=sum(entry.signed is not None and entry.kept for entry in entries),
         refused={entry.id: entry.against for entry in entries if entry.status == "refused"},
         open_slots=writer.open_slots,
@@ -347,7 +347,7 @@ def decide(
     return replace(entry, status="signed", signed=signed)
 
 
-def _made_with(
+def _describe(
     options: LetterOptions, settings: Settings, pages: Templates, maker: "_LetterMaker", table: str
 ) -> MadeWith:
     given = f"{settings.model_dump_json(include={'audit', 'letters', 'words'})}{table}"
@@ -361,7 +361,7 @@ def _made_with(
         letters=digest_of(given),
         reasons=None if options.reasons is None else digest(options.reasons),
         addresses=None if options.addresses is None else digest(options.addresses),
-        sign_off=options.signing.by if maker.signed_now else None,
+        sign_off=options.signing.by if maker.new_signatures else None,
     )
 
 
@@ -401,7 +401,7 @@ class _LetterMaker:
         return Printer(Templates(self.options.templates))
 
     @property
-    def signed_now(self) -> tuple[str, ...]:
+    def new_signatures(self) -> tuple[str, ...]:
         """The subjects whose letters this command signs off."""
         entries = self.entries.values()
         return tuple(entry.id for entry in entries if entry.signed and not entry.kept)
@@ -418,7 +418,7 @@ class _LetterMaker:
             files = {f"{name}.html": self.writer.html(letter).encode()}
             if entry.signed is not None:
                 files[f"{name}{SIGNED}"] = SIGNED_LETTER.write_indented(entry.signed).encode()
-            allowed = self.writer.allowed(report)
+            allowed = self.writer.find_allowed(report)
             if allowed:
                 record = {"id": report.subject.id, "allowed": allowed}
                 files[f"{name}{ALLOWED}"] = (json.dumps(record, ensure_ascii=False) + "\n").encode()

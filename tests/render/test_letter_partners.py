@@ -85,7 +85,7 @@ def test_options_that_differ_only_in_the_partner_are_counted_as_the_report_does(
     options = [option(add(f"P200{place}")) for place in range(3)]
     found = report(*options, ties=MANY)
     letter = written(found, writer(language=language))
-    assert (len(letter.options), letter.options[0].alike, letter.found) == (1, 3, 3)
+    assert (len(letter.options), letter.options[0].alike, letter.option_count) == (1, 3, 3)
     text = text_of(found, language=language)
     assert WORDS[language][1] in text
     assert ASKS[language] in text
@@ -140,7 +140,7 @@ def test_all_options_of_the_report_are_accounted_for() -> None:
     letter = written(found, writer())
     assert (len(letter.options), letter.unlisted, letter.withheld) == (3, 3, 1)
     assert found.recourse is not None
-    assert letter.found == len(found.recourse.options)
+    assert letter.option_count == len(found.recourse.options)
     text = text_of(found)
     assert "We found 8 options." in text
     assert "There are 2 ways to do this: ask us which." in text
