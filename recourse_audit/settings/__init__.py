@@ -17,7 +17,6 @@ from pydantic.main import IncEx
 from recourse_audit.errors import SettingsError
 from recourse_audit.settings.analysis import (
     FIRST_DRAWS,
-    LARGEST_EXPLANATION,
     CaveatSettings,
     GroupSettings,
     SearchSettings,
@@ -35,7 +34,6 @@ from recourse_audit.settings.inputs import (
 from recourse_audit.settings.letters import LetterSettings
 from recourse_audit.settings.policy import (
     AttributeRule,
-    CategoryMove,
     ConditionSettings,
     Implication,
     RecourseSettings,
@@ -45,7 +43,6 @@ from recourse_audit.settings.section import Section, check_numbers, first_proble
 from recourse_audit.settings.words import (
     AuditSettings,
     LanguageWords,
-    TieWords,
     WordSettings,
     check_endings,
     check_words,
@@ -53,10 +50,7 @@ from recourse_audit.settings.words import (
 
 __all__ = [
     "FIRST_DRAWS",
-    "LARGEST_EXPLANATION",
     "AttributeRule",
-    "AuditSettings",
-    "CategoryMove",
     "CaveatSettings",
     "ConditionSettings",
     "DecisionSettings",
@@ -71,11 +65,8 @@ __all__ = [
     "OutputKind",
     "RecourseSettings",
     "Role",
-    "SearchSettings",
     "Settings",
     "TieRule",
-    "TieWords",
-    "WordSettings",
     "fingerprint_text",
     "first_problem",
     "load_bundle_settings",
