@@ -144,7 +144,7 @@ def test_inspect_gives_the_documented_names() -> None:
         *("format", "sha256", "inputs", "output", "outputs", "probes", "problem"),
         *("decision", "agreement", "preprocessing"),
     }
-    assert document["format"] == 4
+    assert document["format"] == 5
     for port in document["inputs"]:
         assert set(port) == {"name", "dtype", "shape", "role", "why"}
     assert set(document["output"]) == {"name", "dtype", "shape", "kind", "classes", "why"}
