@@ -39,9 +39,9 @@ Words = NDArray[np.uint64]
 Layers = NDArray[np.int8]
 
 NOTHING = np.empty(0, np.int64)
-# Salts of words about edits: nodes, numbers of arcs, dropped arcs, arcs from copies, added arcs;
-# _UNION is that of small graphs. The second of two independent words adds _SECOND.
-_NODE, _NUMBERS, _GONE, _ALONG, _NEW, _SECOND, _UNION = 0, 1, 2, 3, 4, 8, 32
+# Salts of words about edits: nodes, numbers of arcs, dropped arcs, arcs from other sources; _UNION
+# is that of small graphs. The second of two independent words adds _SECOND.
+_NODE, _NUMBERS, _GONE, _ALONG, _SECOND, _UNION = 0, 1, 2, 3, 8, 32
 _BITS = 14
 _MASK = (1 << _BITS) - 1
 _ODD = 0x9E3779B97F4A7C15
@@ -226,10 +226,9 @@ def share_states(
     """One query for all edits of a field; `ties_alike` as for `share_union`."""
     degrees = form == "degree"
     changes = _locate_changes(field, edits, degrees=degrees)
-    delta, arrivals = _spread(field, changes, degrees=degrees)
     copies = _Copies(field, changes, degrees=degrees, ties_alike=ties_alike)
-    for needed, arcs in _list_needed(field, changes, delta, arrivals):
-        copies.add_layer(needed, arcs)
+    for needed, arrivals in _list_needed(field, changes, degrees=degrees):
+        copies.add_layer(needed, arrivals)
     return copies.query()
 
 
@@ -242,8 +241,9 @@ class Changes:
 
     Each array has one column per change. `dropped` has the edit, the arc's place and the target's
     slot. `added` has the edit, the source's place (`OUTSIDE` for a loop, whose source is the copy
-    itself), the target's slot, the row of the tie, and the source's slot if it has one. `replaced`
-    has slots and rows of features; `asked` has places and slots, `OUTSIDE` if there is none.
+    itself), the target's slot, the row of the tie, and the source's slot if it has one; as arcs,
+    these are numbered after those of the field. `replaced` has slots and rows of features; `asked`
+    has places and slots, `OUTSIDE` if there is none.
     """
 
     count: int
@@ -258,7 +258,7 @@ class Changes:
 class Arrivals(NamedTuple):
     """Arcs that lead to changed states: source and target (slots), and the arc.
 
-    Of an added arc, `arc` is its place among those that edits add.
+    The source of an added arc is `OUTSIDE` if it is no changed state.
     """
 
     source: Ints
@@ -271,10 +271,6 @@ class Arrivals(NamedTuple):
         if len(places) == len(mask):
             return self
         return Arrivals(*(row[places] for row in self))
-
-
-# Arcs of the field, and those that edits add, if any.
-Both = tuple[Arrivals, Arrivals | None]
 
 
 def _locate_changes(field: ArrivingField, edits: Edits, *, degrees: bool) -> Changes:
@@ -334,7 +330,9 @@ def _find_touched(
     return touched
 
 
-def _spread(field: ArrivingField, changes: Changes, *, degrees: bool) -> tuple[Layers, list[Both]]:
+def _spread(
+    field: ArrivingField, changes: Changes, *, degrees: bool
+) -> tuple[Layers, list[Arrivals]]:
     """From which layer on each state differs, and for each layer the arcs that carry it."""
     width, to = len(changes.nodes), changes.added[2]
     delta = np.full(changes.count * width, field.depth + 1, np.int8)
@@ -342,75 +340,65 @@ def _spread(field: ArrivingField, changes: Changes, *, degrees: bool) -> tuple[L
     if degrees:
         delta[own] = 0
     delta[changes.replaced[0]] = 0
-    arrivals: list[Both] = []
+    arrivals = []
     for layer, (starts, order) in enumerate(field.leaving, start=1):
         source = np.flatnonzero(delta < layer)
         row = source // max(width, 1) * width
         arcs, owner = spans(starts, changes.nodes[source - row])
         arcs = order[arcs]
-        target = row[owner] + changes.columns[field.targets[arcs]]
-        reached, new = [target], None
+        along = Arrivals(source[owner], row[owner] + changes.columns[field.targets[arcs]], arcs)
+        reached = along.target
         if len(to):
             near = np.flatnonzero(field.distance[changes.nodes[to % width]] <= field.depth - layer)
-            new = Arrivals(changes.added[4, near], to[near], near)
-            # What an added arc carries was there before what arrives at this layer.
-            reached.append(new.target[_before(delta, new, layer)])
-        if layer == 1:
-            reached.append(own)
-        for slots in reached:
+            slot = changes.added[4, near]
+            slot = np.where((slot != OUTSIDE) & (delta[slot] < layer), slot, OUTSIDE)
+            new = (slot, to[near], len(field.arcs) + near)
+            along = Arrivals(*map(np.concatenate, zip(along, new, strict=True)))
+            reached = along.target[along.source != OUTSIDE]
+        for slots in (reached, own) if layer == 1 else (reached,):
             delta[slots[delta[slots] > layer]] = layer
-        arrivals.append((Arrivals(source[owner], target, arcs), new))
+        arrivals.append(along)
     return delta, arrivals
 
 
 def _list_needed(
-    field: ArrivingField, changes: Changes, delta: Layers, arrivals: list[Both]
-) -> list[tuple[Mask, Both | None]]:
+    field: ArrivingField, changes: Changes, *, degrees: bool
+) -> list[tuple[Mask, Arrivals | None]]:
     """The copies that somebody's answer needs, by layer, and the arcs to them, if not layer 0."""
-    needed = np.zeros(len(delta), bool)
+    delta, arrivals = _spread(field, changes, degrees=degrees)
+    needed: Mask = np.zeros(len(delta), bool)
     asked = changes.asked[1]
     asked = asked[asked != OUTSIDE]
     needed[asked] = delta[asked] <= field.depth
     # Which edit drops which arc; the first column is of arcs that nobody drops.
     edit, dropped, _ = changes.dropped
-    column = np.zeros(len(field.arcs), np.int64)
+    column = np.zeros(len(field.arcs) + changes.added.shape[1], np.int64)
     column[dropped] = 1
     places = np.flatnonzero(column)
     column[places] = np.arange(1, len(places) + 1)
     gone: Mask = np.zeros((changes.count, len(places) + 1), bool)
     gone[edit, column[dropped]] = True
-    layers: list[tuple[Mask, Both | None]] = []
-    for layer in range(field.depth, 0, -1):
-        along, new = arrivals[layer - 1]
-        along = along.select(needed[along.target])
+    layers: list[tuple[Mask, Arrivals | None]] = []
+    for every in reversed(arrivals):
+        along = every.select(needed[every.target])
         if len(places):
             along = along.select(~gone[along.target // len(changes.nodes), column[along.arc]])
-        below: Mask = np.zeros(len(delta), bool)
-        below[along.source] = True
-        if new is not None:
-            new = new.select(needed[new.target])
-            below[new.source[_before(delta, new, layer)]] = True
-        layers.append((needed, (along, new)))
-        needed = below
+        layers.append((needed, along))
+        below: Mask = np.zeros(len(delta) + 1, bool)
+        below[along.source] = True  # the last one is for `OUTSIDE`
+        needed = below[:-1]
     return [(needed, None), *layers[::-1]]
 
 
-def _before(delta: Layers, arrivals: Arrivals, layer: int) -> Mask:
-    """Which arcs start at a state that differs before some layer."""
-    early: Mask = arrivals.source != OUTSIDE
-    early[early] = delta[arrivals.source[early]] < layer
-    return early
-
-
 class Differences(NamedTuple):
-    """In what states differ from their nodes in the base: three lists, each by state first.
+    """In what states differ from their nodes in the base.
 
-    Then the arc; of `along` and `new` also its source in the query. `new` counts added arcs.
+    `drops`: states, and the arcs that are gone. `along`: states, arcs whose source is another node
+    of the query or that are added, and their sources (`OUTSIDE` for an added loop).
     """
 
     drops: tuple[Ints, ...]
     along: tuple[Ints, ...]
-    new: tuple[Ints, ...]
 
     def of(self, rank: Ints) -> "Differences":
         """The same for the states that have a rank, by it."""
@@ -446,10 +434,10 @@ class _Copies:
         self._total = len(field.nodes)
         self._number = NOTHING
 
-    def add_layer(self, needed: Mask, arrivals: Both | None) -> None:
+    def add_layer(self, needed: Mask, arrivals: Arrivals | None) -> None:
         """Make the copies of the next layer, equal ones once; `needed` marks slots of states."""
         slots = np.flatnonzero(needed)
-        place = np.full(self._slots, OUTSIDE)
+        place = np.full(self._slots + 1, OUTSIDE)  # the last one is that of `OUTSIDE`
         place[slots] = np.arange(len(slots))
         width = max(len(self._changes.nodes), 1)
         nodes = self._changes.nodes[slots - slots // width * width]
@@ -469,38 +457,36 @@ class _Copies:
         self._number = place
         self._total += len(chosen)
 
-    def _differences(self, place: Ints, arrivals: Both | None) -> Differences:
+    def _differences(self, place: Ints, arrivals: Arrivals | None) -> Differences:
         """What differs in the arcs that lead to the states at these places."""
-        changes = self._changes
-        state = place[changes.dropped[2]]
+        added, arcs = self._changes.added, len(self._field.arcs)
+        state = place[self._changes.dropped[2]]
         there = np.flatnonzero(state != OUTSIDE)
-        drops = state[there], changes.dropped[1, there]
-        along = new = (NOTHING, NOTHING, NOTHING)
+        drops = state[there], self._changes.dropped[1, there]
         if arrivals is None:
-            state = place[changes.added[2]]
-            added = np.flatnonzero(state != OUTSIDE)
-            return Differences(drops, along, (state[added], added, changes.added[1, added]))
-        carried, joining = arrivals
-        along = place[carried.target], carried.arc, self._number[carried.source]
-        if joining is not None:
-            source = changes.added[1, joining.arc]
-            there = np.flatnonzero(joining.source != OUTSIDE)
-            copies = self._number[joining.source[there]]
-            source[there] = np.where(copies == OUTSIDE, source[there], copies)
-            new = place[joining.target], joining.arc, source
-        return Differences(drops, along, new)
+            state = place[added[2]]
+            there = np.flatnonzero(state != OUTSIDE)
+            return Differences(drops, (state[there], arcs + there, added[1, there]))
+        source = self._number[arrivals.source]
+        if added.shape[1]:
+            base = np.flatnonzero(source == OUTSIDE)
+            source[base] = added[1, arrivals.arc[base] - arcs]
+        return Differences(drops, (place[arrivals.target], arrivals.arc, source))
 
     def _words(
         self, nodes: Ints, features: Ints | None, differences: Differences, *, lowest: bool
     ) -> tuple[Words, Words]:
         """Two independent sums of words over all in which a state differs from its node."""
-        drops, along, new = differences
+        (drops, gone), (along, arc, source) = differences
         listed = not lowest or self._degrees
         numbers: tuple[Ints, Ints] | None = None
         if lowest and listed and self._ties_alike:
             numbers, listed = self._numbers(differences, len(nodes)), False
-        # All that arcs come from are copies of the layer below.
-        source = along[2] - (int(along[2].min()) if len(along[2]) else 0)
+        if self._changes.added.shape[1]:  # added arcs are alike if their ties are
+            first, arc = len(self._field.arcs), arc.copy()
+            new = arc >= first
+            arc[new] = first + self._changes.added[3, arc[new] - first]
+        source = source - (int(source.min()) if len(source) else 0)  # small numbers are faster
         keys = []
         for salt in (0, _SECOND):
             if features is None:
@@ -509,22 +495,19 @@ class _Copies:
                 key = pair_word(nodes, features - OUTSIDE, _NODE + salt)
             if numbers is not None:
                 key += pair_word(*numbers, _NUMBERS + salt)
-            if listed and len(drops[0]):
-                np.add.at(key, drops[0], word_of(drops[1], 2 * (_GONE + salt)))
-            if listed and len(along[0]):
-                np.add.at(key, along[0], pair_word(along[1], source, _ALONG + salt))
-            if listed and len(new[0]):
-                tie = self._changes.added[3, new[1]]
-                np.add.at(key, new[0], pair_word(tie, new[2] - OUTSIDE, _NEW + salt))
+            if listed and len(drops):
+                np.add.at(key, drops, word_of(gone, 2 * (_GONE + salt)))
+            if listed and len(along):
+                np.add.at(key, along, pair_word(arc, source, _ALONG + salt))
             keys.append(key)
         return keys[0], keys[1]
 
     def _numbers(self, differences: Differences, count: int) -> tuple[Ints, Ints]:
-        """How many arcs and loops lead to each state, more than to its node; the least is 0.
+        """How many arcs and loops lead to states of layer 0, more than to nodes; the least is 0.
 
         Models that give every node a loop of its own do not count those that are there.
         """
-        field, (drops, gone), (new, _, source) = self._field, differences.drops, differences.new
+        field, (drops, gone), (new, _, source) = self._field, *differences
         arcs = -np.bincount(drops, minlength=count)
         loops = np.zeros(count, np.int64)
         if len(new):
@@ -540,7 +523,8 @@ class _Copies:
 
     def _arcs(self, nodes: Ints, differences: Differences) -> tuple[Ints, Ints, Ints]:
         """The arcs that lead to the copies of a layer, in canonical order, copy after copy."""
-        field, (drops, gone), along, new = self._field, *differences
+        field, (drops, gone), (state, arc, source) = self._field, *differences
+        joining = np.flatnonzero(arc >= len(field.arcs))
         starts, order, position, senders = field.arriving
         begin = starts[nodes]
         lengths = starts[nodes + 1] - begin
@@ -549,8 +533,12 @@ class _Copies:
         first = np.cumsum(lengths) - lengths - begin
         listed = np.arange(len(owner)) - first[owner]
         senders = senders[listed]
-        sources = senders.copy() if len(new[0]) else senders
-        sources[first[along[0]] + position[along[1]]] = along[2]
+        sources = senders
+        if len(joining):
+            sources = senders.copy()
+            new = state[joining], arc[joining] - len(field.arcs), source[joining]
+            state, arc, source = (np.delete(row, joining) for row in (state, arc, source))
+        sources[first[state] + position[arc]] = source
         targets = owner + self._total
         loops: Mask | None = None
         if field.has_loops:
@@ -564,7 +552,7 @@ class _Copies:
             sources, targets, senders = sources[kept], targets[kept], senders[kept]
             ties = ties if self._ties_alike else ties[kept]
             loops = None if loops is None else loops[kept]
-        if not len(new[0]):
+        if not len(joining):
             return sources, targets, ties
         added = self._changes.added[:, new[1]]
         own = added[1] == OUTSIDE
