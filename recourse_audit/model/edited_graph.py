@@ -14,6 +14,7 @@ again on the whole graph agrees; otherwise the next way is taken. Answers are th
 either way.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -238,25 +239,7 @@ class EditedGraph:
         if joined and len(field.nodes) > MUCH_LARGER * len(self._field(asked, way).nodes):
             single = [edits.part(edit, edit + 1) for edit in range(edits.count)]
             parts = [(self._field(asked, way, part.added[1:3]), part) for part in single]
-        queries = [write_copies(field, part) for field, part in parts]
-        rows = [
-            part.asked[0] * len(field.nodes) + field.place(part.asked[1]) for field, part in parts
-        ]
-        union, places = side_by_side(queries, rows)
-        features = None
-        # Side by side, graphs without features of their own would share states.
-        if edits.replaced.shape[1] or edits.count > 1:
-            features = self.batcher.features_of(union.nodes)
-        if features is not None and edits.replaced.shape[1]:
-            replacing, first = _replacing(edits, features), 0
-            for field, part in parts:
-                place = field.place(part.replaced[1])
-                there = place != OUTSIDE
-                at = first + part.replaced[0, there] * len(field.nodes) + place[there]
-                features[at] = replacing[part.replaced[2, there]]
-                first += part.count * len(field.nodes)
-        order, back = list_once(places, len(union.nodes))
-        return self.batcher.ask(union, order, features=features)[back]
+        return ask_copies(self.batcher, parts)
 
     def _field(self, asked: Ints, way: Way, added: Ints = NO_ARCS) -> Field:
         """The receptive field of whoever is asked about; the last one without new arcs is kept."""
@@ -350,6 +333,25 @@ class SubjectAnswers:
             replaced=np.array([[1], [self.subject], [0]]),
             features=self.edited.batcher.features_of(subject),
         )
+
+
+def ask_copies(batcher: QueryBatcher, parts: Sequence[tuple[Field, Edits]]) -> Floats:
+    """The answers to edits, each made in a copy of its field; all copies side by side."""
+    copies = [write_copies(field, edits) for field, edits in parts]
+    rows = [e.asked[0] * len(field.nodes) + field.place(e.asked[1]) for field, e in parts]
+    union, places = side_by_side(copies, rows)
+    features, first = None, 0
+    # Side by side, graphs without features of their own would share states.
+    if len(union) > 1 or any(edits.replaced.shape[1] for _, edits in parts):
+        features = batcher.features_of(union.nodes)
+        for field, edits in parts:
+            place = field.place(edits.replaced[1])
+            there = place != OUTSIDE
+            at = first + edits.replaced[0, there] * len(field.nodes) + place[there]
+            features[at] = _replacing(edits, features)[edits.replaced[2, there]]
+            first += edits.count * len(field.nodes)
+    order, back = list_once(places, len(union.nodes))
+    return batcher.ask(union, order, features=features)[back]
 
 
 def write_copies(field: Field, edits: Edits) -> Union:

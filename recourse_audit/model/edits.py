@@ -180,7 +180,7 @@ def with_every_tie(graph: Graph, full: Ints, more: NDArray[np.integer]) -> Field
     arcs, _ = spans(graph.pair_starts, pairs)
     ends = (full, more, graph.pair_low[pairs], graph.pair_high[pairs])
     nodes = np.unique(np.concatenate(ends)).astype(np.int64)
-    return Field(nodes=nodes, **_arcs_take(graph, nodes, arcs, loops_on(graph, full)))
+    return Field(nodes=nodes, **_arcs_between(graph, nodes, arcs, loops_on(graph, full)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -264,7 +264,7 @@ def arriving_field(
             break
     every, loop = np.sort(np.concatenate(arcs)), np.sort(np.concatenate(loops))
     return ArrivingField(
-        depth=depth, nodes=nodes, distance=distance, **_arcs_take(graph, nodes, every, loop)
+        depth=depth, nodes=nodes, distance=distance, **_arcs_between(graph, nodes, every, loop)
     )
 
 
@@ -294,7 +294,7 @@ def _list_unknown(known: Ints, reached: NDArray[np.integer]) -> Ints:
     return unknown
 
 
-def _arcs_take(graph: Graph, nodes: Ints, arcs: Ints, loops: Ints) -> dict[str, Ints]:
+def _arcs_between(graph: Graph, nodes: Ints, arcs: Ints, loops: Ints) -> dict[str, Ints]:
     """Arcs and loops of a field, in this order, with the places of their ends."""
     own = graph.loop_node[loops]
     return {

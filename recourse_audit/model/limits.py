@@ -26,10 +26,6 @@ from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import TypeVar
 
-from recourse_audit.errors import InputError
-from recourse_audit.settings import ModelSettings
-from recourse_audit.settings.inputs import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
-
 SECONDS_TO_STOP = 1.0
 # How often a watched call is looked at within its time.
 LOOKS = 10
@@ -291,40 +287,3 @@ def _data_limit(limit: int) -> Iterator[None]:
             _held -= 1
             if not _held:
                 resource.setrlimit(resource.RLIMIT_DATA, _before)
-
-
-class Limits:
-    """The limits of one sealed file; `timeout` and `in_worker` as for a `Session`."""
-
-    def __init__(
-        self, settings: ModelSettings, *, timeout: float | None = None, in_worker: bool = False
-    ) -> None:
-        self.seconds = settings.timeout if timeout is None else timeout
-        if not SHORTEST_TIMEOUT <= self.seconds <= LONGEST_TIMEOUT:
-            raise InputError(
-                f"the timeout must be from {SHORTEST_TIMEOUT} to {LONGEST_TIMEOUT:,} seconds (got "
-                f"{self.seconds:g})"
-            )
-        self.memory = MemoryLimit(settings.memory)
-        self._watch = Watch(self.seconds) if in_worker else None
-
-    def call(
-        self,
-        call: Callable[[], Answer],
-        stop: Callable[[], None],
-        *,
-        keeps: bool,
-        opens: bool = False,
-    ) -> Answer:
-        """Run a call; what it leaves behind counts from then on if it `keeps` it.
-
-        A worker is under the limit of memory anyway (`hold_from_now_on`), but for one that `opens`.
-        """
-        if self._watch is not None and not opens:
-            return self._watch.call(call, stop)
-        return call_within(self.seconds, lambda: self.memory.hold(call, keeps=keeps), stop)
-
-    def hold_from_now_on(self) -> None:
-        """Limit the memory of a worker until it ends."""
-        if self._watch is not None:
-            self.memory.hold_from_now_on()

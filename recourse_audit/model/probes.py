@@ -20,7 +20,7 @@ from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import from_arrays
 from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.model.batching import SMALLEST_PROBABILITY, QueryBatcher, Sharing, guess_kind
-from recourse_audit.model.edited_graph import StateSharing, write_copies
+from recourse_audit.model.edited_graph import StateSharing, ask_copies
 from recourse_audit.model.edits import Edits, edits_of, whole_field
 from recourse_audit.model.outputs import choose_output
 from recourse_audit.model.probe_graphs import (
@@ -336,7 +336,7 @@ def with_declared_depth(report: ProbeReport, declared: int) -> ProbeReport:
 # ---------------------------------------------------------------- state sharing
 #
 # Whether state sharing gives a model's answers, and in which form. Small graphs are edited in every
-# way that an audit edits a graph, and the model is asked about each edited graph by itself. A form
+# way that an audit edits a graph, and the model is asked about each edited graph in full. A form
 # may be used if it gives these answers. The plain form, which is leaner, gives them unless a
 # sender's own number of ties weighs its message. Neither form does where a message is weighed by
 # how many others its sender has (by its leaving arcs), or where an answer depends on the whole
@@ -372,10 +372,6 @@ class Trial:
     before: Floats
     shared: dict[Form, Floats]
 
-    def apart(self, form: Form) -> float:
-        """How far answers in a form are from the right ones."""
-        return float(_apart(self.shared[form], self.right).max(initial=0.0))
-
     def telling(self, depth: int, rounding: float) -> int:
         """How many answers tell forms apart; where no tie matters, none has to move."""
         between = ~np.isin(self.right, ENDS).all(axis=1)
@@ -409,7 +405,10 @@ def form_of(
     ]
     if sum(trial.telling(depth, rounding) for trial in trials) < FEWEST_TELLING or not forms:
         return None
-    plain, degree = (max(trial.apart(form) for trial in trials) for form in FORMS)
+    plain, degree = (
+        max(float(_apart(trial.shared[form], trial.right).max(initial=0.0)) for trial in trials)
+        for form in FORMS
+    )
     alike = plain <= AS_NEAR * max(degree, rounding)
     return forms[0] if alike else forms[-1]
 
@@ -442,9 +441,8 @@ def _trial(
     alone = batcher.ask(trees, rows)
     edits = _edits(graph, batcher, generator)
     before = batcher.ask(whole(graph), np.arange(NODES))
-    edited = [_answer_after(graph, batcher, edits, edit) for edit in range(edits.count)]
     return Trial(
-        right=np.concatenate((*edited, alone)),
+        right=np.concatenate((ask_copies(batcher, [(whole_field(graph), edits)]), alone)),
         before=np.concatenate((before[edits.asked[1]], alone)),
         shared={
             form: np.concatenate(
@@ -519,15 +517,6 @@ def _edits(graph: Graph, batcher: QueryBatcher, generator: np.random.Generator) 
         replaced=np.array(replaced).T,
         features=features,
     )
-
-
-def _answer_after(graph: Graph, batcher: QueryBatcher, edits: Edits, edit: int) -> Floats:
-    """The answer for the node that an edit asks about, on the edited graph by itself."""
-    part = edits.part(edit, edit + 1)
-    union = write_copies(whole_field(graph), part)
-    features = batcher.features_of(union.nodes)
-    features[part.replaced[1]] = part.features[part.replaced[2]]
-    return batcher.ask(union, part.asked[1], features=features)
 
 
 def _same(answers: Floats, right: Floats, tolerance: float) -> bool:

@@ -22,18 +22,26 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.errors import LimitError, ModelError
+from recourse_audit.errors import InputError, LimitError, ModelError
 from recourse_audit.graph.graph import Floats
-from recourse_audit.model.limits import Limits, OutOfTimeError, is_out_of_memory
+from recourse_audit.model.limits import (
+    MemoryLimit,
+    OutOfTimeError,
+    Watch,
+    call_within,
+    is_out_of_memory,
+)
 from recourse_audit.model.queries import Feeder, Query
 from recourse_audit.model.roles import InputPort, OutputPort, Signature, assign_roles
 from recourse_audit.settings import ModelSettings
+from recourse_audit.settings.inputs import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
@@ -300,7 +308,14 @@ class Session(SealedFile):
         in_worker: bool = False,
     ) -> None:
         super().__init__(path)
-        self._limits = Limits(settings, timeout=timeout, in_worker=in_worker)
+        self._seconds = settings.timeout if timeout is None else timeout
+        if not SHORTEST_TIMEOUT <= self._seconds <= LONGEST_TIMEOUT:
+            raise InputError(
+                f"the timeout must be from {SHORTEST_TIMEOUT} to {LONGEST_TIMEOUT:,} seconds (got "
+                f"{self._seconds:g})"
+            )
+        self._memory = MemoryLimit(settings.memory)
+        self._watch = Watch(self._seconds) if in_worker else None
         session = self._open()
         self._session: onnxruntime.InferenceSession | None = session
         self.inputs = tuple(
@@ -339,11 +354,14 @@ class Session(SealedFile):
             options.terminate = True
 
         try:
-            return self._limits.call(run, stop, keeps=not alone)
+            if self._watch is not None:  # a worker is under the limit of memory anyway
+                return self._watch.call(run, stop)
+            hold = partial(self._memory.hold, run, keeps=not alone)
+            return call_within(self._seconds, hold, stop)
         except FAILURES as error:
             if is_out_of_memory(error):
                 self._session = None  # gives back what it holds; the next query opens another
-                self._limits.memory.forget()
+                self._memory.forget()
             self._check_limits(error, f"answer {self.about}{asked}", f"for {asked}")
             raise ModelError(
                 f"{self.path}: onnxruntime could not answer {self.about}{asked}: "
@@ -359,11 +377,12 @@ class Session(SealedFile):
         with self.open_private() as (content, folder):
             options.add_session_config_entry(_DATA_FOLDER, str(folder))
             try:
-                return self._limits.call(
-                    lambda: _session(content, options),
+                return call_within(
+                    self._seconds,
+                    lambda: self._memory.hold(
+                        lambda: _session(content, options), keeps=keeps_memory
+                    ),
                     lambda: options.set_load_cancellation_flag(True),
-                    keeps=keeps_memory,
-                    opens=True,
                 )
             except FAILURES as error:
                 self._check_limits(error, "open", "to be opened")
@@ -373,13 +392,13 @@ class Session(SealedFile):
         """Say of a call that failed if it took too long or too much."""
         if isinstance(error, OutOfTimeError):
             raise LimitError(
-                f"{self.path}: {self.what} did not {act} within {self._limits.seconds:g} seconds; "
+                f"{self.path}: {self.what} did not {act} within {self._seconds:g} seconds; "
                 f"if it is only {'large' if act == 'open' else 'slow'}, allow more with "
                 "model.timeout or --timeout; otherwise ask for another export"
             ) from None
         if is_out_of_memory(error):
             raise LimitError(
-                f"{self.path}: {self.what} needs more memory {need} {self._limits.memory}; if it "
+                f"{self.path}: {self.what} needs more memory {need} {self._memory}; if it "
                 "is only large, allow more; otherwise ask for another export"
             ) from None
 
@@ -466,11 +485,12 @@ class OnnxModel(Session):
     @property
     def free_memory(self) -> int | None:
         """How many bytes a query may take now; None where nobody knows."""
-        return self._limits.memory.free
+        return self._memory.free
 
     def begin_work(self) -> None:
         """Limit the memory of a worker from now on, as everything else has been opened."""
-        self._limits.hold_from_now_on()
+        if self._watch is not None:
+            self._memory.hold_from_now_on()
 
     def with_output(self, output: OutputPort) -> None:
         """Read this output from now on; what has been found out about it is recorded."""
