@@ -50,7 +50,7 @@ MOST_EDITS = 2048
 MOST_ARCS = 3 * 2**16
 # An edit copies at most the field for every layer; nearly all copy far less.
 MUCH_LESS = 8
-# Copies of fields are write_copies for a few queries at once, in bounded memory.
+# Copies of fields are written for a few queries at once, in bounded memory.
 QUERIES_WRITTEN = 4
 BYTES_WRITTEN = 2**23
 # Edits that add arcs share a field unless that is so many times as large as without them.

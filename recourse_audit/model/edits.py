@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.graph.graph import Floats, Graph, Ints
-from recourse_audit.graph.neighbourhoods import OUTSIDE, places_in, spans
+from recourse_audit.graph.neighbourhoods import OUTSIDE, grow, places_in, spans
 from recourse_audit.model.queries import Union, single_graph, whole
 
 NO_ARCS = np.empty((2, 0), np.int64)
@@ -163,14 +163,14 @@ def receptive_field(
     """
     if depth is None:
         return whole_field(graph)
-    nodes = full = frontier = np.unique(asked).astype(np.int64)
-    for _ in range(depth):
-        positions, _ = spans(graph.starts, frontier)
-        along = [added[1 - end, places_in(frontier, added[end]) != OUTSIDE] for end in (0, 1)]
-        frontier = _list_unknown(full, np.concatenate((graph.neighbour[positions], *along)))
-        full = np.union1d(full, frontier)
+
+    def step(at: Ints) -> NDArray[np.integer]:
+        along = [added[1 - end, places_in(at, added[end]) != OUTSIDE] for end in (0, 1)]
+        return np.concatenate((graph.neighbour[spans(graph.starts, at)[0]], *along))
+
+    full, _ = grow(asked, depth, step)
     near = (places_in(full, added) != OUTSIDE).any(axis=0)
-    return with_every_tie(graph, full, np.concatenate((nodes, added[:, near].ravel())))
+    return with_every_tie(graph, full, added[:, near].ravel())
 
 
 def with_every_tie(graph: Graph, full: Ints, more: NDArray[np.integer]) -> Field:
@@ -246,25 +246,17 @@ def arriving_field(
     added
         Sources and targets of arcs that edits may add.
     """
-    nodes = frontier = np.unique(asked).astype(np.int64)
-    distance = np.zeros(len(nodes), np.int8)
-    arcs, loops = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for hop in range(1, depth + 1 + int(degrees)):
-        arriving = _arriving(graph, frontier)
-        arcs.append(arriving)
-        loops.append(loops_on(graph, frontier))
-        along = places_in(frontier, added[1]) != OUTSIDE
-        frontier = _list_unknown(
-            nodes, np.concatenate((graph.arc_source[arriving], added[0, along]))
-        )
-        place = np.searchsorted(nodes, frontier)
-        nodes = np.insert(nodes, place, frontier)
-        distance = np.insert(distance, place, np.int8(hop))
-        if not len(frontier):
-            break
-    every, loop = np.sort(np.concatenate(arcs)), np.sort(np.concatenate(loops))
+    arcs, hops = [np.empty(0, np.int64)], depth + int(degrees)
+
+    def step(at: Ints) -> NDArray[np.integer]:
+        arcs.append(_arriving(graph, at))
+        along = places_in(at, added[1]) != OUTSIDE
+        return np.concatenate((graph.arc_source[arcs[-1]], added[0, along]))
+
+    nodes, distance = grow(asked, hops, step)
+    every, loops = np.sort(np.concatenate(arcs)), loops_on(graph, nodes[distance < hops])
     return ArrivingField(
-        depth=depth, nodes=nodes, distance=distance, **_arcs_between(graph, nodes, every, loop)
+        depth=depth, nodes=nodes, distance=distance, **_arcs_between(graph, nodes, every, loops)
     )
 
 
@@ -273,25 +265,21 @@ def exceeds(graph: Graph, asked: NDArray[np.integer], hops: int, most: int) -> b
 
     Costs at most as much as that many arcs: nobody is listed whose arcs would be too many.
     """
-    nodes = frontier = np.unique(asked).astype(np.int64)
     count = 0
-    for _ in range(hops):
+
+    def step(at: Ints) -> NDArray[np.integer]:
+        nonlocal count
         # Every neighbour sends an arc, unless ties have directions.
-        neighbours = int((graph.starts[frontier + 1] - graph.starts[frontier]).sum())
+        neighbours = int((graph.starts[at + 1] - graph.starts[at]).sum())
         if not graph.directed and count + neighbours > most:
-            return True
-        arriving = _arriving(graph, frontier)
+            count = most + 1
+            return at[:0]
+        arriving = _arriving(graph, at)
         count += len(arriving)
-        frontier = _list_unknown(nodes, graph.arc_source[arriving])
-        nodes = np.union1d(nodes, frontier)
+        return graph.arc_source[arriving]
+
+    grow(asked, hops, step)
     return count > most
-
-
-def _list_unknown(known: Ints, reached: NDArray[np.integer]) -> Ints:
-    """The nodes that were reached and are not known yet, ascending."""
-    nodes = np.unique(reached).astype(np.int64)
-    unknown: Ints = nodes[places_in(known, nodes) == OUTSIDE]
-    return unknown
 
 
 def _arcs_between(graph: Graph, nodes: Ints, arcs: Ints, loops: Ints) -> dict[str, Ints]:

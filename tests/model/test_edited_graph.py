@@ -1,4 +1,4 @@
-"""An edited graph gets the answers of the graph write_copies out in full, whatever is edited.
+"""An edited graph gets the answers of the graph written out in full, whatever is edited.
 
 `python -m tests.model.test_edited_graph FIRST LAST` compares further random worlds.
 """
