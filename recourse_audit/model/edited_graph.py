@@ -341,10 +341,11 @@ def ask_copies(batcher: QueryBatcher, parts: Sequence[tuple[Field, Edits]]) -> F
     rows = [e.asked[0] * len(field.nodes) + field.place(e.asked[1]) for field, e in parts]
     union, places = side_by_side(copies, rows)
     features, first = None, 0
+    replaced = any(edits.replaced.shape[1] for _, edits in parts)
     # Side by side, graphs without features of their own would share states.
-    if len(union) > 1 or any(edits.replaced.shape[1] for _, edits in parts):
+    if len(union) > 1 or replaced:
         features = batcher.features_of(union.nodes)
-        for field, edits in parts:
+        for field, edits in parts if replaced else ():
             place = field.place(edits.replaced[1])
             there = place != OUTSIDE
             at = first + edits.replaced[0, there] * len(field.nodes) + place[there]
