@@ -284,10 +284,10 @@ def find_subjects(audit: LoadedAudit, ids: Sequence[str]) -> list[int]:
     unknown = [repr(identifier) for identifier in dict.fromkeys(ids) if identifier not in numbers]
     if unknown:
         file = audit.settings.graph.origin
-        some = ", ".join(repr(name) for name in audit.graph.ids[:3].tolist())
+        examples = ", ".join(repr(name) for name in audit.graph.ids[:3].tolist())
         raise SubjectError(
             f"{file}: there is no node with the {'id' if len(unknown) == 1 else 'ids'} "
-            f"{', '.join(unknown)}; ids look like {some}"
+            f"{', '.join(unknown)}; ids look like {examples}"
         )
     return [numbers[identifier] for identifier in ids]
 

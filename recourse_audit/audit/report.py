@@ -182,10 +182,10 @@ class Reporter:
             if result is not None:
                 budget = self._audit.settings.search.carrier_budget
                 removed = [numbers.removed for numbers in result.numbers]
-                shown, carriers = on_whole_graph(
+                confirmed, carriers = on_whole_graph(
                     asked, self._naming, result.counterfactuals, removed, budget
                 )
-                report = replace(report, counterfactuals=shown, carriers=carriers)
+                report = replace(report, counterfactuals=confirmed, carriers=carriers)
             own_data = self._own_data.with_columns(own_data, asked)
             if result is not None:
                 decision = self._decisions.classes.index(report.subject.decision)
@@ -229,12 +229,12 @@ class Reporter:
         )
         if result is None:
             return report
-        shown = result.counterfactuals
+        pairs = result.counterfactuals
         return replace(
             report,
             search=result.extent,
-            explanation=shown[0].explanation if shown else None,
-            counterfactuals=shown,
+            explanation=pairs[0].explanation if pairs else None,
+            counterfactuals=pairs,
             front=result.front,
             front_size=result.front_size,
             baselines=result.baselines,

@@ -99,12 +99,12 @@ def stability_row(
     )
 
 
-def jaccard(one: frozenset[str] | None, other: frozenset[str] | None) -> float | None:
+def jaccard(first: frozenset[str] | None, second: frozenset[str] | None) -> float | None:
     """The Jaccard distance of two sets: 0 for two empty ones, None if one is not known."""
-    if one is None or other is None:
+    if first is None or second is None:
         return None
-    either = one | other
-    return round(1 - len(one & other) / len(either), 6) if either else 0.0
+    either = first | second
+    return round(1 - len(first & second) / len(either), 6) if either else 0.0
 
 
 def curve(rows: Sequence[StabilityRow], *, changed: bool) -> tuple[StabilityPoint, ...]:
@@ -246,7 +246,7 @@ def standings(
     wanted: Ints = np.unique(np.asarray(subjects, dtype=np.int64))
     answers = whole_answers(audit, wanted)
     decisions = audit.rule.over(answers)
-    found: dict[int, Standing] = {}
+    known: dict[int, Standing] = {}
     search = Search(audit.graph, audit.batcher, decisions, audit.scope)
     recourse = recourse_search(audit, decisions)
     for outcome in search.run(wanted[decisions.usable(answers[wanted])]):
@@ -259,8 +259,8 @@ def standings(
             else:
                 chances = np.exp(own[0])
             [decided] = decisions.names_of(own, outcome.subject)
-            found[outcome.subject] = standing(decided, chances, outcome, options)
-    return found
+            known[outcome.subject] = standing(decided, chances, outcome, options)
+    return known
 
 
 def with_new_tie(audit: LoadedAudit, subject: int, other: int) -> LoadedAudit:

@@ -92,14 +92,14 @@ def cut_off(inputs: Inputs, store: sqlite3.Connection) -> Iterator[CutOffTable]:
     for grouping in inputs.design.single:
         ends = (dropped["first"], dropped["all"], droppable)
         first, every, could = (grouping.counts(people) for _, people in ends)
-        shown: list[Which] = ["first", "all"]
+        options: list[Which] = ["first", "all"]
         if has_few(np.stack([first, could - first]), smallest).any():
-            shown = []
+            options = []
         elif has_few(np.stack([every, every - first, could - every]), smallest).any():
-            shown = ["first"]
-        if len(shown) < len(dropped):
+            options = ["first"]
+        if len(options) < len(dropped):
             inputs.design.leave_out(grouping, "ties")
-        for which in shown:
+        for which in options:
             yield _cut_off_table(inputs, grouping, which, dropped[which], droppable, advised.size)
 
 
@@ -121,12 +121,14 @@ def _cut_off_table(
     people: int,
 ) -> CutOffTable:
     few = people < inputs.settings.smallest
-    some = not few and dropped.size > 0
+    any_dropped = not few and dropped.size > 0
     counts = [grouping.counts(ends[1]) for ends in (dropped, droppable)]
     shares = [count / max(1, count.sum()) for count in counts]
-    without = _ratios_without(inputs.population, grouping, dropped, droppable) if some else None
+    without = (
+        _ratios_without(inputs.population, grouping, dropped, droppable) if any_dropped else None
+    )
     rows = []
-    for place, name in enumerate(grouping.labels if some else ()):
+    for place, name in enumerate(grouping.labels if any_dropped else ()):
         mine, could = (float(share[place]) for share in shares)
         ratio, reach = mine / could if could else None, None
         if ratio is not None and without is not None:
@@ -153,7 +155,7 @@ def _cut_off_table(
         dropped=0 if few else dropped.shape[1],
         droppable=0 if few else droppable.shape[1],
         by_group=tuple(rows),
-        nothing="few_people" if few else None if some else "no_tie_dropped",
+        nothing="few_people" if few else None if any_dropped else "no_tie_dropped",
     )
 
 
@@ -510,18 +512,20 @@ def _action_figures(
     open_ = served.unsettled[:, number]
     whom = [served.labels(np.ones_like(applies), applies), served.labels(applies, yes)]
     design = inputs.design
-    shown = groups.everybody is not None and design.allows(None, "common_actions", *whom)
-    settled = shown and design.allows(None, "common_actions", served.labels(applies & ~yes, open_))
+    counted = groups.everybody is not None and design.allows(None, "common_actions", *whom)
+    settled = counted and design.allows(
+        None, "common_actions", served.labels(applies & ~yes, open_)
+    )
     return ActionFigures(
         action=served.actions[number],
         served=groups,
-        applies=int(applies.sum()) if shown else None,
+        applies=int(applies.sum()) if counted else None,
         applies_by_group={
             grouping.name: {
                 label: int(applies[rows].sum()) for label, rows in served.rows(grouping)
             }
             for grouping in design.single
-            if shown
+            if counted
             and grouping.name in groups.by_group
             and design.allows(grouping, "common_actions", *whom)
         },

@@ -239,14 +239,14 @@ def design_tables(population: Population, settings: GroupSettings) -> Design:
     if not outcomes:
         design.leave_out(None, "outcomes")
     for grouping in groupings:
-        shown = outcomes
+        published = outcomes
         if outcomes and grouping.crossed:
-            shown = design.allows(grouping, "outcomes", options)
+            published = design.allows(grouping, "outcomes", options)
         elif outcomes and has_few(design.count(grouping, audited), smallest).any():
-            shown = False
+            published = False
             design.leave_out(grouping, "outcomes")
         reference, why = _find_reference(design, grouping, settings)
-        complete = replace(grouping, outcomes=shown, reference=reference, not_compared=why)
+        complete = replace(grouping, outcomes=published, reference=reference, not_compared=why)
         design.groupings = (*design.groupings, complete)
     return design
 
