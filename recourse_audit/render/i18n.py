@@ -29,7 +29,7 @@ from recourse_audit.records.recourse import FRAGILE, STEADY, RecourseStatus
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import NO_BREAK, plain
 from recourse_audit.settings import LanguageWords, Settings
-from recourse_audit.settings.words import COUNT
+from recourse_audit.settings.letters import COUNT
 
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 MOST_PLURALS = 6  # Arabic has six

@@ -35,7 +35,7 @@ from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import plain
 from recourse_audit.render.write_letters import SIGNED
 from recourse_audit.settings import Settings
-from recourse_audit.settings.words import AuditSettings
+from recourse_audit.settings.letters import AuditSettings
 
 LETTERS = "letters"
 SUMMARIES = 2  # the group report and the index

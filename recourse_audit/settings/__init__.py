@@ -31,7 +31,14 @@ from recourse_audit.settings.inputs import (
     OutputKind,
     Role,
 )
-from recourse_audit.settings.letters import LetterSettings
+from recourse_audit.settings.letters import (
+    AuditSettings,
+    LanguageWords,
+    LetterSettings,
+    WordSettings,
+    check_endings,
+    check_words,
+)
 from recourse_audit.settings.policy import (
     AttributeRule,
     ConditionSettings,
@@ -40,13 +47,6 @@ from recourse_audit.settings.policy import (
     TieRule,
 )
 from recourse_audit.settings.section import Section, check_numbers, first_problem, read_toml
-from recourse_audit.settings.words import (
-    AuditSettings,
-    LanguageWords,
-    WordSettings,
-    check_endings,
-    check_words,
-)
 
 __all__ = [
     "FIRST_DRAWS",

@@ -10,7 +10,7 @@ from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.i18n import Words
 from recourse_audit.render.index import IndexPage, IndexSource, Links
 from recourse_audit.render.templates import Templates
-from recourse_audit.settings.words import AuditSettings
+from recourse_audit.settings.letters import AuditSettings
 from tests.render.stores import DIGEST, manifest_of, subject
 
 HOSTILE = (

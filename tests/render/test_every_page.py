@@ -17,7 +17,7 @@ from recourse_audit.render.index import Links
 from recourse_audit.render.pdf import Printer
 from recourse_audit.render.subject import SubjectPage
 from recourse_audit.render.templates import Templates
-from recourse_audit.settings.words import AuditSettings
+from recourse_audit.settings.letters import AuditSettings
 from tests.render.browser import EACH_LANGUAGE, PHONE, findings, overflow, visit
 from tests.render.group_reports import gap_report
 from tests.render.indexes import page_of, some_subjects

@@ -22,7 +22,7 @@ from recourse_audit.render.index import (
     value_axis,
 )
 from recourse_audit.settings import Settings, load_settings
-from recourse_audit.settings.words import AuditSettings
+from recourse_audit.settings.letters import AuditSettings
 from tests.audits import lending_audit
 from tests.render.boards import text_of
 from tests.render.indexes import HOSTILE, html_of, page_of, some_subjects
