@@ -169,7 +169,7 @@ def _refusal(bundle: Path, made: "WrittenLetters") -> str:
     causes = sorted({cause for causes in made.refused.values() for cause in causes})
     return (
         f"{stay}; {bundle / 'letters' / 'signing.csv'} says why: give what is missing (--reasons, "
-        "--reviewed), or name letters with --ids and accept each cause with "
+        "--addresses, --reviewed), or name letters with --ids and accept each cause with "
         f"{' '.join(f'--accept {cause}' for cause in causes)}"
     )
 
