@@ -80,9 +80,10 @@ class ActionTable:
     table's units; with an `encoder`, they set columns instead, and the features follow (see
     `assignments`).
 
-    `own` actions change the subject's own ties, or set an attribute. Those of one `group` exclude
-    each other. Costs are those of the rules. `denied` counts the ties that only the deny list
-    forbids; `unreachable` are levels that only an implied attribute forbids.
+    The first `tie_actions` are about ties. `own` actions change the subject's own ties, or set an
+    attribute. Those of one `group` exclude each other: a tie, or the levels of a family. `denied`
+    counts the ties that only the deny list forbids; `unreachable` are levels that only an implied
+    attribute forbids.
     """
 
     def __init__(
@@ -125,9 +126,9 @@ class ActionTable:
         self.cost: Floats = np.concatenate(
             (policy.cost[kind, relation], *(own.cost for own in levels))
         )
+        self.tie_actions = len(lead)
         family = np.repeat(np.array([movement.family for movement, _ in moves], np.int64), sizes)
-        linked = np.unique(family, return_inverse=True)[1]
-        self.group = np.append(np.arange(len(lead)), len(lead) + linked)
+        self.group = np.append(np.arange(len(lead)), len(lead) + family)
         self.move = np.append(np.full(len(lead), NONE), np.repeat(np.arange(len(moves)), sizes))
         no_steps = np.zeros(len(lead), np.int64)
         self.steps: Ints = np.concatenate((no_steps, *(own.steps for own in levels)))
@@ -150,7 +151,7 @@ class ActionTable:
     @cached_property
     def touches(self) -> Ints:
         """What an action touches: its ties, or an attribute at whatever level."""
-        ties = int(np.searchsorted(self.do, SET))
+        ties = self.tie_actions
         return np.append(np.arange(ties), ties + self.move[ties:])
 
     def keys(self, combinations: Ints, width: int | None = None) -> NDArray[Any]:
@@ -170,7 +171,6 @@ class ActionTable:
 
     @property
     def permits(self) -> Permitted:
-        """How many changes there are."""
         return Permitted(
             drop=self.drops,
             add=int((self.do == ADD).sum()),
@@ -227,7 +227,6 @@ class ActionTable:
         return np.asarray((self.move == self.move[action]) & farther)
 
     def records(self, actions: Ints) -> tuple[Action, ...]:
-        """Some actions as records, in the user's ids and units."""
         return tuple(self._record(int(action)) for action in actions)
 
     def _record(self, action: int) -> Action:
@@ -372,7 +371,7 @@ def _new_ties(policy: Policy, subject: int) -> Iterator[Ties]:
             others = near
         else:
             others = np.delete(np.arange(graph.node_count), subject)
-        others = np.setdiff1d(others, find_tied(graph, subject, kind, relation))
+        others = np.setdiff1d(others, find_tied(policy, subject, kind, relation))
         others = others[~policy.denied_nodes[others]]
         own = np.full(len(others), subject)
         source, target = (own, others) if relation == OUTGOING else (others, own)
@@ -392,14 +391,11 @@ def _candidate_ends(policy: Policy, subject: int, kind: int, relation: int) -> I
     return np.where(outward, listed.target[rows], listed.source[rows]).astype(np.int64)
 
 
-def find_tied(graph: Graph, subject: int, kind: int, relation: int) -> Ints:
+def find_tied(policy: Policy, subject: int, kind: int, relation: int) -> Ints:
     """Everyone already tied to the subject by this kind, in the same direction."""
-    pairs = graph.neighbour_pair[graph.starts[subject] : graph.starts[subject + 1]]
-    arcs, _ = spans(graph.pair_starts, pairs)
-    ends = (graph.arc_source[arcs], graph.arc_target[arcs])
-    own, other = ends if relation == OUTGOING else ends[::-1]
-    chosen = (own == subject) & (graph.ties.kind[graph.arc_tie[arcs]] == kind)
-    tied: Ints = other[chosen].astype(np.int64)
+    own = ties_of(policy, subject, own_arcs(policy.graph, subject))
+    alike = own[(own["kind"] == kind) & (own["relation"] == relation)]
+    tied: Ints = np.where(alike["source"] == subject, alike["target"], alike["source"])
     return tied
 
 

@@ -258,7 +258,6 @@ class Movement:
 
     @property
     def step(self) -> float:
-        """The step of a number."""
         assert self.rule.step is not None
         return self.rule.step
 

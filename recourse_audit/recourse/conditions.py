@@ -65,13 +65,11 @@ def count_possible(table: ActionTable, most: int) -> int:
 
     Levels that only an implied attribute forbids count too.
     """
-    groups = [table.group]
-    for movement, levels in table.unreachable:
-        alike = [known.family == movement.family for known, _ in table.moves]
-        rows = np.flatnonzero(np.isin(table.move, np.flatnonzero(alike)))
-        number = table.group[rows[0]] if len(rows) else len(table) + movement.family
-        groups.append(np.full(levels.left_out.total(), number))
-    return sum(counts(np.concatenate(groups), most)[1:])
+    unreachable = [
+        np.full(levels.left_out.total(), table.tie_actions + movement.family)
+        for movement, levels in table.unreachable
+    ]
+    return sum(counts(np.concatenate((table.group, *unreachable)), most)[1:])
 
 
 class SubjectConditions:

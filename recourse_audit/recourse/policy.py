@@ -175,14 +175,12 @@ class Policy:
         return other
 
     def rule_for(self, kind: str, relation: int) -> TieRule | None:
-        """The first rule that matches."""
         for rule in self.rules:
             if rule.kind in (ANY, kind) and relation in RELATIONS[rule.whose]:
                 return rule
         return None
 
     def movement(self, name: str) -> Movement | None:
-        """The rule for an attribute, if there is one."""
         return next((movement for movement in self.movements if movement.rule.name == name), None)
 
 

@@ -67,8 +67,8 @@ class RecourseSearch:
 
     def run(self, subject: int, search: SearchResult | None) -> Recourse:
         """Find options for a subject; an error becomes a status and stops nobody else."""
-        found = self.find(self._edited.about(subject), search)
-        return self.with_side_effects([found])[0]
+        options = self.find(self._edited.about(subject), search)
+        return self.with_side_effects([options])[0]
 
     def find(self, asked: SubjectAnswers, search: SearchResult | None) -> FoundOptions:
         """The same without side effects, which can be asked about for several subjects at once."""
@@ -77,16 +77,16 @@ class RecourseSearch:
         except AuditError as error:
             return FoundOptions(recourse=failure(str(error), self._policy.settings.max_changes))
 
-    def with_side_effects(self, found: Sequence[FoundOptions]) -> list[Recourse]:
+    def with_side_effects(self, parts: Sequence[FoundOptions]) -> list[Recourse]:
         """Ask whose decisions the options of several subjects change; an error is one subject's."""
         try:
-            effects = iter(side_effects([query for part in found for query in part.queries]))
+            effects = iter(side_effects([query for part in parts for query in part.queries]))
         except AuditError as error:
-            if len(found) == 1:
+            if len(parts) == 1:
                 return [failure(str(error), self._policy.settings.max_changes)]
-            return [recourse for part in found for recourse in self.with_side_effects([part])]
+            return [recourse for part in parts for recourse in self.with_side_effects([part])]
         with_effects = []
-        for recourse in (part.recourse for part in found):
+        for recourse in (part.recourse for part in parts):
             options = [replace(option, side_effects=next(effects)) for option in recourse.options]
             with_effects.append(replace(recourse, options=tuple(options)))
         return with_effects

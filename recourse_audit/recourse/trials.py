@@ -128,7 +128,6 @@ class Cover:
         return np.flatnonzero(~self._single)
 
     def add(self, combination: Sequence[int]) -> None:
-        """Note a combination that works."""
         masks = [self._table.at_least(action) for action in combination]
         if len(masks) == 1:
             self._single |= masks[0]
@@ -360,7 +359,6 @@ class Trials:
 
     @property
     def count(self) -> int:
-        """How many combinations were tried."""
         return len(self._tried)
 
     @property
@@ -370,7 +368,6 @@ class Trials:
 
     @property
     def _left(self) -> int:
-        """How many evaluations the budget still has."""
         return self._budget() - self._verifier.evaluations
 
     def follow(self, combinations: Iterable[Combination], max_changes: int) -> None:

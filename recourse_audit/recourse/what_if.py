@@ -398,7 +398,7 @@ def _reason_against_tie(
             return forbid("only_together", kind=name)
         return forbid("out_of_reach", hops=depth or 0)
     other = target if source == subject else source
-    if other in find_tied(graph, subject, kind, relation):
+    if other in find_tied(policy, subject, kind, relation):
         return forbid("tie_exists")
     if policy.candidates is not None:
         return forbid("no_candidate")

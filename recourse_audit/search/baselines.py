@@ -134,9 +134,9 @@ def shapley(table: PairTable) -> Ints:
     floor -= RESOLUTION
     parts, values = _means_by_part(table, floor)
     if largest.ties > 1:
-        some = np.flatnonzero(whole >= floor[root if table.roots > 1 else 0])
-        parts = np.concatenate((largest.first + some, parts))
-        values = np.concatenate((whole[some], values))
+        columns = np.flatnonzero(whole >= floor[root if table.roots > 1 else 0])
+        parts = np.concatenate((largest.first + columns, parts))
+        values = np.concatenate((whole[columns], values))
     part_steps, tie_steps = comparable(values), comparable(by_tie)
     best = tie_steps.reshape(table.roots, -1).max(axis=1)
     root = table.root[table.explanation(parts)]
@@ -144,8 +144,8 @@ def shapley(table: PairTable) -> Ints:
     leading = (tie_steps.reshape(table.roots, -1) == best[:, None]).ravel()
     pairs = np.concatenate((single[leading[tie]], parts[part_steps == best[root]]))
     root = table.root[table.explanation(pairs)]
-    some = least(-table.relevance_key[pairs], root, table.roots)
-    return canonical_firsts(table, pairs[some], root[some])
+    best_pairs = least(-table.relevance_key[pairs], root, table.roots)
+    return canonical_firsts(table, pairs[best_pairs], root[best_pairs])
 
 
 def _single_removals(table: PairTable) -> tuple[Ints, Ints]:
@@ -203,9 +203,9 @@ def _means_by_part(table: PairTable, floor: Floats) -> tuple[Ints, Floats]:
         likely = np.flatnonzero(first_bits[key >> np.uint64(64 - FIRST_BITS)])
         key = key[likely]
         place = np.minimum(wanted_keys.searchsorted(key), len(wanted_keys) - 1)
-        found = np.flatnonzero(wanted_keys[place] == key)
-        pairs.append(real[likely[found]] + (block.first + mask * block.count))
-        groups.append(place[found])
+        wanted_here = np.flatnonzero(wanted_keys[place] == key)
+        pairs.append(real[likely[wanted_here]] + (block.first + mask * block.count))
+        groups.append(place[wanted_here])
     pair, group = np.concatenate(pairs), np.concatenate(groups)
     sums = np.bincount(group, weights=table.relevance[pair])
     return pair, (sums / np.bincount(group))[group]

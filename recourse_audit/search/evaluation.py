@@ -53,7 +53,6 @@ class Whole:
         return cls(logarithms=answers, probabilities=chances, spread=spread)
 
     def of(self, nodes: NDArray[np.integer]) -> "Whole":
-        """The rows of some nodes."""
         return Whole(
             logarithms=self.logarithms[nodes],
             probabilities=self.probabilities[nodes],
@@ -76,9 +75,9 @@ def simulatability(whole: Whole, subgraph: Floats) -> Floats:
         return scores
     total = np.zeros(len(subgraph))
     columns = zip(whole.logarithms.T, whole.probabilities.T, subgraph.T, strict=True)
-    for one, chance, other in columns:
+    for logarithm, chance, other in columns:
         term = chance - np.exp(other)
-        term *= other - one
+        term *= other - logarithm
         total += term
     return total
 
@@ -293,19 +292,15 @@ class Evaluator:
 
     def score(self, local: LocalGraph, levels: Sequence[Level]) -> list[Scores]:
         """The model's answers for the root of every tree, and their simulatability."""
-        requests, places = [], []
+        requests = []
         for level in levels:
             nodes, ties = sort_rows(level.nodes), sort_rows(level.ties)
-            place = place_in(nodes, level.nodes[0])
-            rows = np.arange(len(level)) * level.size + place
+            rows = np.arange(len(level)) * level.size + place_in(nodes, level.nodes[0])
             requests.append(Request(nodes=nodes, ties=ties, rows=rows))
-            places.append(place)
         if self._shared:
             return [
-                self._ask(local, [request])
-                if request.size == 1
-                else self._recall(local, request, place)
-                for request, place in zip(requests, places, strict=True)
+                self._ask(local, [request]) if request.size == 1 else self._recall(local, request)
+                for request in requests
             ]
         scores = self._ask(local, requests)
         ends = np.cumsum([len(level) for level in levels])[:-1]
@@ -317,8 +312,11 @@ class Evaluator:
         if sum(memory.bytes for memory in self._memories.values()) > REMEMBERED_BYTES:
             self._memories.clear()
 
-    def _recall(self, local: LocalGraph, request: Request, place: Ints) -> Scores:
-        """Look trees up by their ties; ask about new ones for all the subjects in them."""
+    def _recall(self, local: LocalGraph, request: Request) -> Scores:
+        """Look trees up by their ties; ask about new ones for all the subjects in them.
+
+        One node of every tree is asked about.
+        """
         size, ties = request.size, request.ties
         if size not in self._memories:
             self._memories[size] = Memory(size, self._batcher.no_rows())
@@ -331,8 +329,9 @@ class Evaluator:
         memory.extend(pairs[:, fresh], rows, asked)
         same = np.array_equal(memory.ties[number], pairs.T)
         assert same, "two sets of ties with one 64-bit key"
+        asked_about = number, request.rows % size
         return Scores(
-            raw=memory.raw[number, place], simulatability=memory.simulatability[number, place]
+            raw=memory.raw[asked_about], simulatability=memory.simulatability[asked_about]
         )
 
     def _ask(self, local: LocalGraph, requests: Sequence[Request]) -> Scores:

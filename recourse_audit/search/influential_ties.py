@@ -14,7 +14,7 @@ and costs one query per size.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from math import comb
 
@@ -84,30 +84,23 @@ class AnswerEffects:
     def records(self, answers: Floats) -> list[WholeGraph | None]:
         """Answers as records; None for an answer that is not a number."""
         decisions = self.decisions
-        usable = decisions.usable(answers)
-        numbers = np.where(usable[:, None], answers, 0.0)
-        after = decisions.classes_of(numbers, self.subject)
-        rows = zip(
-            self.naming.probabilities(numbers),
-            self.naming.scores(numbers),
-            self._effects(numbers).tolist(),
-            after.tolist(),
-            decisions.rule.favourable_classes[after].tolist(),
-            usable.tolist(),
-            strict=True,
-        )
+        usable = decisions.usable(answers).tolist()
+        numbers = np.where(decisions.usable(answers)[:, None], answers, 0.0)
+        after = decisions.classes_of(numbers, self.subject).tolist()
+        probabilities, scores = self.naming.probabilities(numbers), self.naming.scores(numbers)
+        effects = self._effects(numbers).tolist()
         return [
             WholeGraph(
-                probabilities=probabilities,
-                score=score,
-                effect=effect,
+                probabilities=probabilities[row],
+                score=scores[row],
+                effect=effects[row],
                 decision=decisions.classes[decision],
-                favourable=favourable,
+                favourable=bool(decisions.rule.favourable_classes[decision]),
                 flips=decision != self._decided,
             )
-            if there
+            if usable[row]
             else None
-            for probabilities, score, effect, decision, favourable, there in rows
+            for row, decision in enumerate(after)
         ]
 
     def _effects(self, answers: Floats) -> Floats:
@@ -381,12 +374,7 @@ class _CarrierSearch:
             CarryingSet(
                 removed=ties,
                 size=len(ties),
-                probabilities=answer.probabilities,
-                score=answer.score,
-                effect=answer.effect,
-                decision=answer.decision,
-                favourable=answer.favourable,
-                flips=answer.flips,
+                **{field.name: getattr(answer, field.name) for field in fields(answer)},
             )
             for ties, answer in zip(names, self.effects.records(rows), strict=True)
             if answer is not None  # an answer that is not a number moves nothing

@@ -163,7 +163,6 @@ class Naming:
     kind: OutputKind
 
     def nodes(self, nodes: Indices) -> tuple[str, ...]:
-        """The ids of some nodes of the graph."""
         return tuple(self.graph.ids[nodes].tolist())
 
     def ties(self, pairs: Sequence[tuple[int, ...]]) -> list[tuple[Tie, ...]]:
@@ -291,19 +290,19 @@ def _with_pairs(
     def counterfactual(
         place: int, baseline_points: dict[str, tuple[float, float]]
     ) -> Counterfactual:
-        shown = records[place]
+        pair = records[place]
         return Counterfactual(
             explanation=Explanation(
                 nodes=naming.nodes(nodes[place]),
-                edges=shown.edges,
-                simulatability=shown.simulatability,
+                edges=pair.edges,
+                simulatability=pair.simulatability,
                 probabilities=probabilities[place],
                 score=scores[place],
             ),
-            removed=shown.removed,
-            kept=tuple(tie for tie in shown.edges if tie not in shown.removed),
-            simulatability=shown.simulatability,
-            relevance=shown.relevance,
+            removed=pair.removed,
+            kept=tuple(tie for tie in pair.edges if tie not in pair.removed),
+            simulatability=pair.simulatability,
+            relevance=pair.relevance,
             signed_relevance=signed[place],
             ranks=ranks_of[place],
             layer=layer[place],
@@ -358,7 +357,6 @@ def _list_front(table: PairTable, front: RankedPairs) -> Ints:
 
 
 def _subtree(finding: Finding, number: int) -> Trees:
-    """One of the subtrees that were evaluated."""
     for level in finding.levels:
         if number < len(level):
             return level.take(np.array([number]))
@@ -393,7 +391,6 @@ class Search:
         self._scope = scope
 
     def blocks(self, subjects: Ints) -> Iterator[Block]:
-        """The units of work for some subjects."""
         yield from blocks(self._graph, subjects, self._scope.max_nodes, budget=self._scope.budget)
 
     def run(self, subjects: Ints) -> Iterator[Outcome]:
@@ -402,7 +399,6 @@ class Search:
             yield from self.run_block(block)
 
     def run_block(self, block: Block) -> Iterator[Outcome]:
-        """Search for the subjects of one block."""
         evaluator = Evaluator(self._graph, self._batcher, self._whole, block.subjects)
         for batch in block.batches():
             tied = np.diff(self._graph.starts)[batch.subjects] > 0

@@ -227,7 +227,6 @@ class PairTable:
 
     @property
     def pairs_by_root(self) -> Ints:
-        """How many pairs each subject has."""
         return np.bincount(self.root, weights=self.number, minlength=self.roots).astype(np.int64)
 
     def places(self, pairs: Ints) -> tuple[Ints, Ints]:
@@ -239,11 +238,9 @@ class PairTable:
         return column, mask
 
     def explanation(self, pairs: Ints) -> Ints:
-        """The explanations of some pairs."""
         return self.places(pairs)[0]
 
     def sizes(self, explanations: Ints) -> Ints:
-        """How many ties some explanations have."""
         return self._layout[1].searchsorted(explanations, "right")
 
     def pairs_with(self, explanations: Ints, keys: Floats, relevance_key: Floats) -> Ints:

@@ -23,7 +23,7 @@ as from the complete enumeration.
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 from math import ceil, factorial, log
 
 import numpy as np
@@ -137,7 +137,7 @@ class Closure:
             size = part.size
             number, fresh = self._index[size].enter(keys_of(self.words, part.ties))
             new = canonical(part.take(fresh))
-            level = _level(new, np.zeros(len(new), np.int32))
+            level = level_of(new, np.zeros(len(new), np.int32))
             [score] = self._evaluator.score(self._local, [level])
             if size in self._trees:
                 [new] = stack_trees([self._trees[size], new])
@@ -162,16 +162,11 @@ class Closure:
         sizes, levels = sorted(self._trees), []
         for size in sizes:
             trees = self._trees[size]
-            owner = np.zeros(len(trees), np.int32)
+            owner = np.zeros(len(trees), np.int64)
             if size > 2:
-                below = keys_of(self.words, trees.ties[:-1])
-                owner = self._index[size - 1].enter(below)[0].astype(np.int32)
-            levels.append(_level(trees, owner))
+                owner = self._index[size - 1].enter(keys_of(self.words, trees.ties[:-1]))[0]
+            levels.append(level_of(trees, owner))
         return tuple(levels), join_scores([self._scores[size] for size in sizes])
-
-
-def _level(trees: Trees, owner: Indices) -> Level:
-    return level_of(trees, np.zeros(len(trees), np.int32), owner)
 
 
 Shape = tuple["Shape", ...]
@@ -270,9 +265,8 @@ class SubtreeSampler:
             ties.append(self._local.tie[position])
             parents.append(parent)
         simple = np.ones(number, bool)
-        for one in range(len(nodes)):
-            for other in range(one):
-                simple &= nodes[one] != nodes[other]
+        for first, second in combinations(nodes, 2):
+            simple &= first != second
         keep = np.flatnonzero(simple)
         grown = np.repeat(np.array(parents, np.int8)[:, None], len(keep), axis=1)
         trees = Trees(nodes=np.stack(nodes)[:, keep], ties=np.stack(ties)[:, keep], parent=grown)

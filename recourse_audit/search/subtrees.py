@@ -141,14 +141,12 @@ class Trees:
 
     @property
     def size(self) -> int:
-        """How many nodes each of the trees has."""
         return len(self.nodes)
 
     def __len__(self) -> int:
         return int(self.nodes.shape[1])
 
     def take(self, columns: Ints) -> "Trees":
-        """Some of the trees, in the order given."""
         return Trees(
             nodes=self.nodes[:, columns],
             ties=self.ties[:, columns],
@@ -168,13 +166,13 @@ class Level(Trees):
     owner: Indices
 
 
-def level_of(trees: Trees, root: Indices, owner: NDArray[np.integer]) -> Level:
-    """Trees as a level."""
+def level_of(trees: Trees, owner: NDArray[np.integer]) -> Level:
+    """Trees of the only root as a level."""
     return Level(
         nodes=trees.nodes,
         ties=trees.ties,
         parent=trees.parent,
-        root=root,
+        root=np.zeros(len(trees), np.int32),
         owner=owner.astype(np.int32),
     )
 
@@ -250,7 +248,6 @@ def _leaf_spans(local: LocalGraph, level: Level) -> tuple[Ints, Ints]:
 
 
 def _with_row(rows: NDArray[Whole], trees: Indices, last: NDArray[Whole]) -> NDArray[Whole]:
-    """Take some columns, and append one row."""
     taken = np.empty((len(rows) + 1, len(trees)), rows.dtype)
     for place, row in enumerate(rows):
         np.take(row, trees, out=taken[place])
@@ -280,7 +277,7 @@ def count_subtrees(local: LocalGraph, max_nodes: int) -> int | None:
             return None
     for first in range(0, len(level), GROWN_AT_ONCE):
         part = np.arange(first, min(first + GROWN_AT_ONCE, len(level)))
-        total += len(grow(local, level_of(level.take(part), level.root[part], part)))
+        total += len(grow(local, level_of(level.take(part), part)))
     return total
 
 
