@@ -45,12 +45,7 @@ from recourse_audit.settings import (
     Settings,
     TieRule,
 )
-from recourse_audit.settings.expressions import (
-    ColumnName,
-    Comparison,
-    Expression,
-    parse_condition,
-)
+from recourse_audit.settings.expressions import ColumnName, Comparison, Expression, parse_condition
 
 OUTGOING, INCOMING, OTHERS = range(3)
 RELATIONS = {

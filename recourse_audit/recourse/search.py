@@ -161,11 +161,7 @@ class RecourseSearch:
         return FoundOptions(recourse=recourse, queries=tuple(queries))
 
     def _try_common(
-        self,
-        trials: Trials,
-        verifier: Verifier,
-        table: ActionTable,
-        conditions: SubjectConditions,
+        self, trials: Trials, verifier: Verifier, table: ActionTable, conditions: SubjectConditions
     ) -> tuple[tuple[CommonOutcome, ...], list[Success]]:
         """What the common actions do for a subject, and those that work."""
         complete = trials.complete_up_to == self._policy.settings.max_changes

@@ -137,7 +137,7 @@ def _read_tie(
         kind = kinds[0]
     change = TieChange(text=text, do=do, ends=(numbers[first], numbers[other]), kind=kind)
     if do == "drop":
-        arcs_between(graph, change)
+        arcs_to_drop(graph, change, numbers[first])
     return change
 
 
@@ -194,44 +194,28 @@ def _why_unknown(name: str, graph: Graph, encoder: Encoder | None, known: Sequen
     return f"there is no feature {name!r}; {near_matches(name, known)}"
 
 
-def arcs_between(graph: Graph, change: TieChange) -> Ints:
-    """The first arcs of the ties between two people that a change would drop; at least one."""
-    assert change.ends is not None
-    source, target = change.ends
-    place = np.flatnonzero(graph.neighbours(source) == target)
-    pairs = graph.neighbour_pair[graph.starts[source] + place]
-    arcs, _ = spans(graph.pair_starts, pairs)
-    arcs = arcs[graph.arc_source[arcs] == source] if graph.directed else arcs[::2]
-    arcs = _of_kind(graph, arcs, change.kind)
-    if not len(arcs):
-        kind = "" if change.kind is None else f" of the kind {change.kind!r}"
-        way = "from the one to the other" if graph.directed else "between the two"
-        raise refusal(change.text, f"there is no tie{kind} {way}")
-    return arcs
-
-
-def _arcs_to_drop(graph: Graph, subject: int, change: TieChange) -> Ints:
+def arcs_to_drop(graph: Graph, change: TieChange, subject: int) -> Ints:
     """The first arcs of the ties that a change would drop; there must be at least one."""
-    if change.ends is not None:
-        return arcs_between(graph, change)
-    arcs = _of_kind(graph, own_arcs(graph, subject), change.kind)
-    if not len(arcs):
-        raise refusal(change.text, f"{graph.ids[subject]} has no tie of the kind {change.kind!r}")
-    return arcs
-
-
-def _of_kind(graph: Graph, arcs: Ints, kind: str | None) -> Ints:
-    if kind is None:
+    person, other = change.ends or (subject, None)
+    arcs = own_arcs(graph, person)
+    source, target = graph.arc_source[arcs], graph.arc_target[arcs]
+    if other is not None:
+        ways = ((person, other),) if graph.directed else ((person, other), (other, person))
+        arcs = arcs[np.any([(source == a) & (target == b) for a, b in ways], axis=0)]
+    if change.kind is not None:
+        kinds = graph.ties.kind[graph.arc_tie[arcs]]
+        arcs = arcs[kinds == graph.ties.kinds.index(change.kind)]
+    if len(arcs):
         return arcs
-    alike: Ints = arcs[graph.ties.kind[graph.arc_tie[arcs]] == graph.ties.kinds.index(kind)]
-    return alike
+    kind = "" if change.kind is None else f" of the kind {change.kind!r}"
+    if other is None:
+        raise refusal(change.text, f"{graph.ids[person]} has no tie{kind}")
+    way = "from the one to the other" if graph.directed else "between the two"
+    raise refusal(change.text, f"there is no tie{kind} {way}")
 
 
 def try_changes(
-    asked: SubjectAnswers,
-    policy: Policy,
-    naming: Naming,
-    changes: Sequence[Change],
+    asked: SubjectAnswers, policy: Policy, naming: Naming, changes: Sequence[Change]
 ) -> WhatIf:
     """Apply changes together and ask about the subject on the whole graph."""
     edited, subject = asked.edited, asked.subject
@@ -282,7 +266,7 @@ def read_actions(
     graph = policy.graph
     values = [change for change in changes if isinstance(change, ValueChange)]
     ties = [change for change in changes if isinstance(change, TieChange)]
-    drops = [_arcs_to_drop(graph, subject, change) for change in ties if change.do == "drop"]
+    drops = [arcs_to_drop(graph, change, subject) for change in ties if change.do == "drop"]
     typed = ties_of(policy, subject, np.unique(np.concatenate((NO_PLACES, *drops))))
     every = ties_to_drop(policy, subject, depth)
     whole = np.bincount(every["owner"], ~np.isin(every["arc"], typed["arc"])) == 0

@@ -29,12 +29,7 @@ from recourse_audit.records.search import (
 )
 from recourse_audit.search.baselines import baselines
 from recourse_audit.search.evaluation import Evaluator, Finding, Scope, Whole, join_scores
-from recourse_audit.search.pareto import (
-    NO_TIE,
-    PairTable,
-    SpreadError,
-    round_figures,
-)
+from recourse_audit.search.pareto import NO_TIE, PairTable, SpreadError, round_figures
 from recourse_audit.search.ranking import (
     Layers,
     RankedPairs,
@@ -46,13 +41,7 @@ from recourse_audit.search.ranking import (
     winners,
 )
 from recourse_audit.search.sampling import sample_subtrees
-from recourse_audit.search.subtrees import (
-    CLOSED_FORM,
-    LocalGraph,
-    Trees,
-    count_subtrees,
-    subtrees,
-)
+from recourse_audit.search.subtrees import CLOSED_FORM, LocalGraph, Trees, count_subtrees, subtrees
 from recourse_audit.settings import OutputKind
 
 SUBTREES_IN_BLOCK = 1_500_000
@@ -77,12 +66,7 @@ class Block:
 
 
 def blocks(
-    graph: Graph,
-    subjects: Ints,
-    max_nodes: int,
-    *,
-    budget: int,
-    limit: int = SUBTREES_IN_BLOCK,
+    graph: Graph, subjects: Ints, max_nodes: int, *, budget: int, limit: int = SUBTREES_IN_BLOCK
 ) -> Iterator[Block]:
     """Cut subjects into blocks; one that may have more subtrees than the budget gets its own.
 
@@ -376,11 +360,7 @@ class Search:
     """The search over one graph with one model."""
 
     def __init__(
-        self,
-        graph: Graph,
-        batcher: QueryBatcher,
-        decisions: Decisions,
-        scope: Scope,
+        self, graph: Graph, batcher: QueryBatcher, decisions: Decisions, scope: Scope
     ) -> None:
         """`decisions` are those on everybody in the whole graph."""
         self._graph = graph

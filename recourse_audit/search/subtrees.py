@@ -148,9 +148,7 @@ class Trees:
 
     def take(self, columns: Ints) -> "Trees":
         return Trees(
-            nodes=self.nodes[:, columns],
-            ties=self.ties[:, columns],
-            parent=self.parent[:, columns],
+            nodes=self.nodes[:, columns], ties=self.ties[:, columns], parent=self.parent[:, columns]
         )
 
 
