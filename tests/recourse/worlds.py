@@ -28,6 +28,7 @@ from tests.decisions import decisions_over
 
 KINDS = ("address", "family", "guarantor", "payment")
 NAMES = ("income", "debt", "savings", "late", "loan")
+WORDS = Words()
 
 
 def town(
@@ -96,7 +97,7 @@ def reasons(policy: Policy, subject: int, *typed: str) -> list[str]:
     """Why the policy would not suggest what somebody types, for a model of two layers."""
     changes = read_changes(typed, policy.graph, policy.encoder)
     table = read_actions(policy, subject, changes, 2)
-    return [forbidden_words(reason, Words()) for reason in reasons_against(policy, table, 2)]
+    return [forbidden_words(reason, WORDS) for reason in reasons_against(policy, table, 2)]
 
 
 def sound(
