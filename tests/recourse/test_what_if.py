@@ -180,7 +180,7 @@ def test_a_number_that_nobody_has_is_said_to_be_one(tmp_path: Path) -> None:
     assert number.value == -5000
     assert number.lowest == pytest.approx(100 * income.min())
     [below] = [text for text in objections(found, Words()) if "income = " in text]
-    assert "Nobody in the graph has a value like income = -5,000" in below
+    assert "Nobody in the graph has a value like income = \N{MINUS SIGN}5,000" in below
     assert ": the lowest is " in below
     assert "answer there is an extrapolation." in below
 
