@@ -149,7 +149,7 @@ def seal_bundle(bundle: BundleFolder, evidence: Evidence, store: sqlite3.Connect
         hashed_ids=None if evidence.id_key is None else hash_ids(store, evidence.id_key),
         files={name: digest(bundle.folder / name) for name in names},
         signed_by=None if signer is None else signer.public,
-        chunks=tuple(stored_chunks(store)),
+        chunks=tuple(chunks_in(store)),
     )
     text = manifest_text(MANIFEST_DOCUMENT, manifest)
     bundle.write(MANIFEST, text)
@@ -190,7 +190,7 @@ def count_results(store: sqlite3.Connection) -> Counts:
     )
 
 
-def stored_chunks(store: sqlite3.Connection) -> Iterator[ChunkDigest]:
+def chunks_in(store: sqlite3.Connection) -> Iterator[ChunkDigest]:
     """The chunks of a store, in order."""
     return chunk_digests(
         store.execute("SELECT chunk, number, document FROM subjects ORDER BY chunk, number")

@@ -346,7 +346,7 @@ class Checkpoint:
         uri = f"{path.resolve().as_uri()}?mode=ro"
         with (
             closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=1.0)) as store,
-            _left_as_it_was(path),
+            _leave_no_trace(path),
         ):
             store.execute("BEGIN")  # everything read is of one moment
             checkpoint = cls(store)
@@ -409,7 +409,7 @@ class CheckpointWriter(Checkpoint):
 
 
 @contextmanager
-def _left_as_it_was(path: Path) -> Iterator[None]:
+def _leave_no_trace(path: Path) -> Iterator[None]:
     """Remove the files that SQLite makes beside a database even if it is only read.
 
     They go before the connection is closed: until then its lock keeps writers out.

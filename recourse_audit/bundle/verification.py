@@ -23,11 +23,11 @@ from recourse_audit.bundle.layout import (
 )
 from recourse_audit.bundle.manifest import (
     checksums_text,
+    chunks_in,
     count_results,
     digest,
     is_unbroken,
     parse_manifest,
-    stored_chunks,
 )
 from recourse_audit.bundle.signature import is_signed
 from recourse_audit.bundle.store import open_store
@@ -62,7 +62,7 @@ def verify_bundle(folder: Path, public_key: str | None = None) -> Verification:
                 f"{name}/{problem}"
                 for name in FOLDERS
                 if (folder / name).is_dir()
-                for problem in _derived_problems(folder, name, public_key)
+                for problem in _folder_problems(folder, name, public_key)
             ),
         ),
         subjects=manifest.counts.subjects,
@@ -97,7 +97,7 @@ def _bundle_problems(
     yield from _seal_problems(bundle.folder, manifest, content, public_key)
 
 
-def _derived_problems(bundle: Path, name: str, public_key: str | None) -> Iterator[str]:
+def _folder_problems(bundle: Path, name: str, public_key: str | None) -> Iterator[str]:
     """What is wrong with pages or letters."""
     folder = bundle / name
     content = read_plain(folder / MANIFEST)
@@ -173,7 +173,7 @@ def _counts(bundle: BundleFolder, manifest: Manifest) -> Iterator[str]:
         with open_store(bundle.store) as store:
             if count_results(store) != counts:
                 yield f"{STORE}: does not hold what the manifest counts"
-            if tuple(stored_chunks(store)) != manifest.chunks:
+            if tuple(chunks_in(store)) != manifest.chunks:
                 yield f"{STORE}: its documents are not those of the manifest"
     except InputError as error:  # sealed all the same, by somebody else
         yield str(error).removeprefix(f"{bundle.folder}/")

@@ -15,7 +15,7 @@ from threading import Lock, Timer
 from typing import Any
 
 from recourse_audit.errors import AuditError, InputError
-from recourse_audit.execute.process_pool import Failed, Say
+from recourse_audit.execute.process_pool import Failed, Say, settle
 from recourse_audit.execute.worker import (
     ANSWERS,
     Answers,
@@ -101,43 +101,27 @@ class DaskPool:
                     suspects.append(part)
                     finished = None
                 else:
-                    finished = self._hear(answer, part, queue, say, killed=killed)
+                    finished = self._hear(answer, part, queue, say)
                     suspects = [suspect for suspect in suspects if suspect != part]
                 if finished is not None:
                     yield finished
                 with self._translate(distributed):
                     hand_out()
 
-    def _fetch(self, distributed: Any, future: Any) -> Answers | Failed | BaseException:
-        """What a worker answered, or why there is no answer."""
+    def _fetch(self, distributed: Any, future: Any) -> Any:
+        """What a worker answered, or the exception that says why there is no answer."""
         with self._translate(distributed):
             try:
-                match future.status:
-                    case "finished":
-                        answer: Answers | Failed | BaseException = future.result()
-                        return answer
-                    case "error":
-                        error: BaseException = future.exception()
-                        return error
+                if future.status in ("finished", "error"):
+                    return future.result() if future.status == "finished" else future.exception()
             finally:
                 future.release()
         raise self._scheduler_gone()
 
-    def _hear(
-        self,
-        answer: Answers | Failed | BaseException,
-        part: Part,
-        queue: ChunkQueue,
-        say: Say,
-        *,
-        killed: bool,
-    ) -> FinishedChunk | None:
-        if isinstance(answer, Failed):
-            say(f"{part} failed ({answer.reason})")
-            return queue.fail(part, answer.reason)
+    def _hear(self, answer: Any, part: Part, queue: ChunkQueue, say: Say) -> FinishedChunk | None:
         if not isinstance(answer, BaseException):
-            return queue.accept(part, answer)
-        if killed:
+            return settle(queue, part, answer, say)
+        if isinstance(answer, _import_distributed().KilledWorker):
             reason = (
                 f"the worker processes ended, or it took longer than {self._timeout:g} "
                 "seconds (--timeout)"

@@ -203,7 +203,7 @@ def run_audit(
                 "over with --fresh"
             )
         if finished:
-            statuses = _finished_before(bundle, plan)
+            statuses = _count_statuses(bundle, plan)
         else:
             if state != "unfinished" or request.fresh:
                 bundle.begin()
@@ -386,7 +386,7 @@ def _seal(
         return seal_bundle(bundle, plan.evidence, store).counts.statuses
 
 
-def _finished_before(bundle: BundleFolder, plan: _Plan) -> dict[RecourseStatus, int]:
+def _count_statuses(bundle: BundleFolder, plan: _Plan) -> dict[RecourseStatus, int]:
     """Count subjects by status in a bundle that may be passed off as what was asked for."""
     if bundle.work.is_dir():  # empty, of a run that was killed in its last moment
         remove_if_empty(bundle.work)

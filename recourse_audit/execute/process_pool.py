@@ -68,6 +68,16 @@ class Queue(Protocol[Task, Answer_contra, Finished_co]):
         ...
 
 
+def settle(
+    queue: Queue[Task, Answer, Finished], task: Task, answer: Answer | Failed, say: Say
+) -> Finished | None:
+    """Hand an answer to the queue; what is finished with it, if anything is."""
+    if not isinstance(answer, Failed):
+        return queue.accept(task, answer)
+    say(f"{task} failed ({answer.reason})")
+    return queue.fail(task, answer.reason)
+
+
 def serve(connection: Connection, job: Job[Task, Answer]) -> None:
     """What a worker process does: open the job, then answer each task until the pipe closes."""
     _ask_the_kernel()
@@ -232,10 +242,7 @@ class ProcessPool(Generic[Task, Answer, Finished]):
             return None
         task, worker.task = worker.task, None
         assert task is not None, "nobody answers without a question"
-        if isinstance(answer, Failed):
-            say(f"{task} failed ({answer.reason})")
-            return queue.fail(task, answer.reason)
-        return queue.accept(task, answer)
+        return settle(queue, task, answer, say)
 
     def _replace_lost(
         self,

@@ -26,7 +26,7 @@ from recourse_audit.audit.load import LoadedAudit, assemble
 from recourse_audit.audit.report import Reporter
 from recourse_audit.bundle.manifest import versions
 from recourse_audit.errors import AuditError, InputError
-from recourse_audit.execute.process_pool import Failed, ProcessPool, Say
+from recourse_audit.execute.process_pool import Failed, ProcessPool, Say, settle
 from recourse_audit.graph.graph import Floats, Graph, Ints, Strings, Ties
 from recourse_audit.model.preprocessing import Intake, Pipeline
 from recourse_audit.model.roles import OutputPort
@@ -231,16 +231,16 @@ def graph_digest(graph: Graph) -> str:
 def _with_arrays(graph: Graph, change: Callable[[str, Any], Any]) -> Graph:
     """The graph with what a function makes of the name and the value of each of its arrays."""
 
-    def changed(owner: Graph | Ties, before: str = "") -> dict[str, Any]:
+    def change_all(owner: Graph | Ties, before: str = "") -> dict[str, Any]:
         values = {field.name: getattr(owner, field.name) for field in fields(owner)}
         arrays = {name: value for name, value in values.items() if isinstance(value, ARRAY)}
         return {name: change(f"{before}{name}", value) for name, value in arrays.items()}
 
-    own: dict[str, Any] = changed(graph)
+    own: dict[str, Any] = change_all(graph)
     for kind in ("attributes", "more"):
         columns = enumerate(getattr(graph, kind).items())
         own[kind] = {name: change(f"{kind}.{place}", value) for place, (name, value) in columns}
-    ties = replace(graph.ties, **changed(graph.ties, "ties."))
+    ties = replace(graph.ties, **change_all(graph.ties, "ties."))
     return replace(graph, ties=ties, _order=[], **own)
 
 
@@ -421,12 +421,7 @@ class InProcess:
         """Work on part after part until every chunk is finished."""
         work = job.open()
         while (part := queue.take()) is not None:
-            answer = work(part)
-            if isinstance(answer, Failed):
-                say(f"{part} failed ({answer.reason})")
-                finished = queue.fail(part, answer.reason)
-            else:
-                finished = queue.accept(part, answer)
+            finished = settle(queue, part, work(part), say)
             if finished is not None:
                 yield finished
 

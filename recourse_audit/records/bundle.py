@@ -323,8 +323,8 @@ def summary_of(report: SubjectReport) -> SummaryRow:
         cheapest_cost=cheapest.cost if cheapest else None,
         cheapest_changes=len(cheapest.actions) if cheapest else None,
         cheapest_kinds=_kinds_of_change(cheapest.actions) if cheapest else None,
-        cheapest_held=cheapest.robustness.held if cheapest and cheapest.robustness else None,
-        most_held=max((test.held for test in tests), default=None),
+        cheapest_held=cheapest.robustness.successes if cheapest and cheapest.robustness else None,
+        most_held=max((test.successes for test in tests), default=None),
         tests=tests[0].draws if tests else None,
         **_values(recourse and recourse.certificate, "tried", "possible", "exhaustive"),
         favourable_alone=alone.favourable if alone and alone.decision else None,
@@ -349,7 +349,7 @@ def _kinds_of_change(actions: Sequence[Action]) -> str:
 
 def _effect_inside(report: SubjectReport, winner: Counterfactual) -> float | None:
     """How far removing the winner's ties moves the answer in its explanation."""
-    decided, scored = report.subject.decision, report.decision.scored
+    decided, scored = report.subject.decision, report.decision.has_score
     before, after = (
         answer.score if scored else answer.probabilities.get(decided)
         for answer in (winner.explanation, winner)

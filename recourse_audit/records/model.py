@@ -155,8 +155,8 @@ class ProbeReport(Record):
 Size = int | str | None
 
 
-class ModelInput(Record):
-    """One input as the file declares it, the role it plays, if one could be guessed, and why.
+class Port(Record):
+    """An input or output as the file declares it.
 
     `shape` has a number or a name for each axis, None where the file gives neither.
     """
@@ -164,16 +164,18 @@ class ModelInput(Record):
     name: str
     dtype: str
     shape: tuple[Size, ...]
+
+
+class ModelInput(Port):
+    """One input, the role it plays, if one could be guessed, and why."""
+
     role: str | None
     why: str
 
 
-class ModelOutput(Record):
+class ModelOutput(Port):
     """The output that decisions are read from, what its numbers are, and why we think so."""
 
-    name: str
-    dtype: str
-    shape: tuple[Size, ...]
     kind: str | None
     classes: int | None
     why: str
@@ -194,7 +196,7 @@ class RuleReport(Record):
     undecided: int
 
 
-class ListedOutput(Record):
+class ListedOutput(Port):
     """Any output of a model: what one of its rows is about, and what the rows look like.
 
     `rows` is "node", "graph", "tie" or "other"; None where it was not measured or is not read.
@@ -202,9 +204,6 @@ class ListedOutput(Record):
     `taken` says why decisions are read from this output; it is empty for the others.
     """
 
-    name: str
-    dtype: str
-    shape: tuple[Size, ...]
     rows: str | None
     columns: int | None
     looks: str
@@ -229,12 +228,9 @@ class PreprocessingProbes(Record):
         return tuple(name for name in names if getattr(self, name) is False)
 
 
-class PreprocessingInput(Record):
+class PreprocessingInput(Port):
     """One input of a pipeline as the file declares it, and the columns that it takes, in order."""
 
-    name: str
-    dtype: str
-    shape: tuple[Size, ...]
     columns: tuple[str, ...]
 
 

@@ -168,13 +168,13 @@ class Robustness(Record):
     attributes: Survival
 
     @property
-    def held(self) -> int:
-        """In how many draws it held in the weaker of the two tests."""
+    def successes(self) -> int:
+        """In how many draws it worked in the weaker of the two tests."""
         return min(self.ties.count, self.attributes.count)
 
     @property
-    def held_share(self) -> float:
-        """The share of draws in which it held in the weaker of the two tests."""
+    def success_share(self) -> float:
+        """The share of draws in which it worked in the weaker of the two tests."""
         return min(self.ties.share, self.attributes.share)
 
 

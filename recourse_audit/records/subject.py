@@ -200,7 +200,7 @@ class DecisionLine(Record):
     recorded: str | None = None
 
     @property
-    def scored(self) -> bool:
+    def has_score(self) -> bool:
         """Whether the model gives scores, which are no probabilities."""
         return self.better is not None
 
@@ -342,9 +342,9 @@ def _answer_problems(report: SubjectReport) -> Iterator[str]:
         if answer is not None:
             answers.append((answer.decision, answer.probabilities, answer.score))
     for decision, chances, score in answers:
-        if decision and not report.decision.scored and decision not in chances:
+        if decision and not report.decision.has_score and decision not in chances:
             yield f"there is no probability of {decision!r}"
-        if decision and report.decision.scored and score is None:
+        if decision and report.decision.has_score and score is None:
             yield f"there is no score behind {decision!r}"
 
 
@@ -372,7 +372,7 @@ def _counterfactual_problems(
     for answer in (counterfactual, explanation):
         if answer.probabilities.keys() != classes:
             yield "its probabilities are of other classes"
-        if report.decision.scored and answer.score is None:
+        if report.decision.has_score and answer.score is None:
             yield "it has no score"
     if counterfactual.whole_graph is not None:
         yield from _whole_graph_problems(counterfactual.whole_graph, report)
@@ -385,7 +385,7 @@ def _whole_graph_problems(answer: WholeGraph, report: SubjectReport) -> Iterator
         yield "the whole graph's probabilities are of other classes"
         return
     before, after = report.decision.score, answer.score
-    if not report.decision.scored:
+    if not report.decision.has_score:
         if not {subject.decision, answer.decision} <= answer.probabilities.keys():
             yield f"there is no probability of {answer.decision!r} on the whole graph"
             return

@@ -255,7 +255,7 @@ def decision_axis(report: SubjectReport, facts: AuditFacts, words: Words) -> Dec
     good = tuple(plain(name) for name in facts.favourable)
     bad = [name for name in classes if name not in good]
     unfavourable = words.say("subject.unfavourable")
-    kind: Kind = "score" if line.scored else "probability"
+    kind: Kind = "score" if line.has_score else "probability"
     cut_off = line.cut_off
     if line.rule == "argmax":
         two = len(good) == 1 and len(classes) == 2
@@ -272,7 +272,7 @@ def decision_axis(report: SubjectReport, facts: AuditFacts, words: Words) -> Dec
         ),
         other=words.class_name(bad[0]) if len(bad) == 1 else unfavourable,
     )
-    decided = line.score if line.scored else axis.value(report.subject)
+    decided = line.score if line.has_score else axis.value(report.subject)
     span = (0.0, 1.0) if kind == "probability" else (-1.0, 1.0)
     if kind == "score":
         values = [

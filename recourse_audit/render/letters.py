@@ -326,7 +326,7 @@ class _OptionReader:
         return LetterOption(
             ties=changes[0],
             attributes=changes[1],
-            strength=self._strength(min((test.held_share for test in tests), default=None)),
+            strength=self._strength(min((test.success_share for test in tests), default=None)),
             alike=len(same),
             partners=len(frozenset[str]().union(*(partners for _, partners in same))),
             unconfirmed=any(self._is_doubtful(option) for option, _ in same),

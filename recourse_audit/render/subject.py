@@ -161,7 +161,7 @@ class SubjectPage:
     def least_effect(self) -> float:
         """The smallest effect that is worth a row or a sentence."""
         line = self.report.decision
-        return NOTHING * abs(line.margin or 0.0) if line.scored else NOTHING
+        return NOTHING * abs(line.margin or 0.0) if line.has_score else NOTHING
 
     @property
     def has_tie_effects(self) -> bool:
@@ -283,7 +283,7 @@ class SubjectPage:
         """The option that worked in the most tests."""
         return max(
             self.options,
-            key=lambda option: option.robustness.held_share if option.robustness else -1.0,
+            key=lambda option: option.robustness.success_share if option.robustness else -1.0,
         )
 
     @property
@@ -304,7 +304,7 @@ class SubjectPage:
 
     def is_fragile(self, option: Option) -> bool:
         """Whether an option failed in half of its tests or more."""
-        return option.robustness is not None and option.robustness.held_share <= FRAGILE
+        return option.robustness is not None and option.robustness.success_share <= FRAGILE
 
     def draw_tests(self, label: str, tests: Survival, draws: int) -> Picture:
         """In which share of tests an option worked, with its interval, and a tick at half."""

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from recourse_audit.bundle.manifest import digest, manifest_text, read_manifest, stored_chunks
+from recourse_audit.bundle.manifest import chunks_in, digest, manifest_text, read_manifest
 from recourse_audit.errors import AuditError
 from recourse_audit.execute.process_pool import Say
 from recourse_audit.execute.worker import AuditJob, ChunkQueue, FinishedChunk, InProcess
@@ -258,7 +258,7 @@ def seal_again(bundle: Path) -> None:
         manifest = read_manifest(bundle)
         files = {name: digest(bundle / name) for name in manifest.files}
         with closing(sqlite3.connect(bundle / "store.sqlite")) as store:
-            manifest = replace(manifest, files=files, chunks=tuple(stored_chunks(store)))
+            manifest = replace(manifest, files=files, chunks=tuple(chunks_in(store)))
     except (sqlite3.Error, AuditError, TypeError, ValueError):
         return
     text = manifest_text(MANIFEST_DOCUMENT, manifest)

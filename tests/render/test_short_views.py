@@ -263,7 +263,7 @@ LINES: dict[str, tuple[DecisionLine, str]] = {
 def test_every_rule_is_drawn_on_its_own_axis(rule: str) -> None:
     line, words = LINES[rule]
     report = replace(with_status("verified"), decision=line)
-    if line.scored:
+    if line.has_score:
         assert report.recourse is not None
         moved = tuple(replace(one, score=0.5, probabilities={}) for one in report.recourse.options)
         subject = replace(report.subject, probabilities={})
