@@ -31,7 +31,6 @@ from recourse_audit.groups.verdicts import findings_of, give_verdicts
 from recourse_audit.records.group_figures import Group, Measure
 from recourse_audit.records.groups import (
     Communities,
-    FamilyTest,
     GroupReport,
     GroupTable,
     Overall,
@@ -101,13 +100,14 @@ def group_report(
         inputs = Inputs(
             population=population, settings=settings, design=design, inference=inference
         )
-        tables, tests = _compare_tables(inputs, everywhere, progress)
+        tables = _compare_tables(inputs, everywhere, progress)
         own_data = own_data_of(inputs)
         error_rates = None if outcome is None else error_rates_of(inputs, outcome, scored=scored)
         actions = common_actions_of(inputs, store)
         ties = tuple(cut_off(inputs, store))
         options = tuple(common_options_of(inputs, store))
     compared = [comparison for table in tables for comparison in table.comparisons]
+    tests = [comparison for comparison in compared if comparison.tests.adjusted is not None]
     return GroupReport(
         finished=finished,
         done=done,
@@ -123,7 +123,6 @@ def group_report(
         sample=settings.sample,
         overall=_overall(inputs, everywhere),
         tables=tables,
-        tests=tests,
         untested=sum(comparison.primary for comparison in compared) - len(tests),
         # Holm's method keeps to alpha in each family, whatever its tests have to do with each
         # other; `benchmarks/calibration.py` measures how well the tests themselves do.
@@ -155,8 +154,8 @@ def _overall(inputs: Inputs, divisions: Divisions | None) -> Overall:
 
 def _compare_tables(
     inputs: Inputs, everywhere: Divisions | None, progress: Progress
-) -> tuple[tuple[GroupTable, ...], tuple[FamilyTest, ...]]:
-    """All tables with their comparisons and verdicts, and the tests that these rest on."""
+) -> tuple[GroupTable, ...]:
+    """All tables with their comparisons and verdicts."""
     population, design = inputs.population, inputs.design
     every = [
         divisions_of(population, design, grouping, everywhere) if grouping.outcomes else None
@@ -172,15 +171,11 @@ def _compare_tables(
         _table(inputs, grouping, divisions, lambda: progress(next(compared), pairs))
         for grouping, divisions in zip(design.groupings, every, strict=True)
     ]
-    decided, tests = give_verdicts(
-        [(draft.name, comparison) for draft in drafts for comparison in draft.comparisons],
-        inputs.settings,
-    )
-    final = iter(decided)
-    tables = tuple(
+    comparisons = [comparison for draft in drafts for comparison in draft.comparisons]
+    final = give_verdicts(comparisons, inputs.settings)
+    return tuple(
         replace(draft, comparisons=tuple(islice(final, len(draft.comparisons)))) for draft in drafts
     )
-    return tables, tuple(tests)
 
 
 def _table(

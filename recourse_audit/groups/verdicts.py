@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from recourse_audit.groups.inference import detectable, holm
 from recourse_audit.records.group_figures import Comparison, Family, Measure, Verdict, WorseOff
-from recourse_audit.records.groups import FamilyTest, Finding, GroupTable
+from recourse_audit.records.groups import Finding, GroupTable
 from recourse_audit.settings import GroupSettings
 
 # In the order in which findings are listed.
@@ -53,55 +53,38 @@ def correct_family(
 
 
 def give_verdicts(
-    named: Sequence[Named], settings: GroupSettings
-) -> tuple[list[Comparison], list[FamilyTest]]:
+    comparisons: Sequence[Comparison], settings: GroupSettings
+) -> Iterator[Comparison]:
     """Correct the tests of each family, and give each comparison of a family its verdict."""
     corrected: dict[int, Corrected] = {}
     for family in FAMILIES:
         tests = {
             place: (comparison.tests.on_graph, comparison.tests.no_gap or 0.0, error.error)
-            for place, (_, comparison) in enumerate(named)
+            for place, comparison in enumerate(comparisons)
             if comparison.family == family
             and comparison.tests.on_graph is not None
             and (error := comparison.precision) is not None
         }
         corrected |= zip(tests, correct_family([*tests.values()], settings), strict=True)
-    decided, tests_made = [], []
-    for place, (table, comparison) in enumerate(named):
+    for place, comparison in enumerate(comparisons):
         own = corrected.get(place)
         if own is None:
-            verdict: Verdict | None = None if comparison.family is None else "not settled"
-            decided.append(replace(comparison, verdict=verdict))
+            yield replace(comparison, verdict=None if comparison.family is None else "not settled")
             continue
-        tests_made.append(
-            FamilyTest(
-                family=comparison.family or "single",
-                table=table,
-                group=comparison.group,
-                measure=comparison.measure,
-                p=comparison.tests.on_graph or 0.0,
-                adjusted=own.adjusted,
-                no_gap=comparison.tests.no_gap or 0.0,
-                no_gap_adjusted=own.no_gap,
-            )
-        )
         p_values = replace(
             comparison.tests,
             adjusted=own.adjusted,
             corrected_for=own.tests,
             no_gap_adjusted=own.no_gap,
         )
-        decided.append(
-            replace(
-                comparison,
-                tests=p_values,
-                smallest_gap_in_family=own.smallest_gap,
-                verdict=own.verdict,
-                worse=worse_off(own.verdict, comparison.gap),
-                no_gap=own.no_gap <= settings.alpha,
-            )
+        yield replace(
+            comparison,
+            tests=p_values,
+            smallest_gap_in_family=own.smallest_gap,
+            verdict=own.verdict,
+            worse=worse_off(own.verdict, comparison.gap),
+            no_gap=own.no_gap <= settings.alpha,
         )
-    return decided, tests_made
 
 
 def worse_off(verdict: Verdict, gap: float) -> WorseOff | None:

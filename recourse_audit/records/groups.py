@@ -55,19 +55,6 @@ class GroupTable(Record):
     not_compared: WhyNotCompared | None
 
 
-class FamilyTest(Record):
-    """One of the tests of a family, which Holm's method corrects together (see `PValues`)."""
-
-    family: Family
-    table: str
-    group: str
-    measure: Measure
-    p: float
-    adjusted: float
-    no_gap: float
-    no_gap_adjusted: float
-
-
 class Finding(Record):
     """One comparison in short: who, what, how much, how sure (see `Comparison`).
 
@@ -199,7 +186,7 @@ class GroupReport(Record):
     entry per comparison with a verdict. `error_rates` is None without a column of outcomes.
     """
 
-    format: Literal[8] = 8
+    format: Literal[9] = 9
     finished: bool
     done: int
     total: int
@@ -214,7 +201,6 @@ class GroupReport(Record):
     sample: int
     overall: Overall
     tables: tuple[GroupTable, ...]
-    tests: tuple[FamilyTest, ...]
     untested: int
     by_chance: float
     findings: tuple[Finding, ...]
@@ -224,6 +210,12 @@ class GroupReport(Record):
     common_actions: CommonActions
     own_data: OwnDataGroups
     error_rates: ErrorRateReport | None
+
+    @property
+    def tests(self) -> tuple[Comparison, ...]:
+        """The comparisons of both families that were tested and corrected."""
+        comparisons = (each for table in self.tables for each in table.comparisons)
+        return tuple(each for each in comparisons if each.tests.adjusted is not None)
 
     @property
     def flags(self) -> tuple[Finding, ...]:

@@ -90,7 +90,7 @@ def one_group_report() -> GroupReport:
         comparisons=(),
         not_compared="few_groups",
     )
-    return replace(report, tables=(alone,), findings=(), tests=())
+    return replace(report, tables=(alone,), findings=())
 
 
 @cache

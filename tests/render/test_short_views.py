@@ -417,7 +417,7 @@ def test_groups_that_are_pooled_are_counted_with_the_reason() -> None:
 
 
 def test_without_comparisons_that_is_the_headline() -> None:
-    report = replace(quiet_report(), tables=(), findings=(), tests=())
+    report = replace(quiet_report(), tables=(), findings=())
     assert printed(show_groups, report).splitlines()[0] == "Groups were not compared."
 
 
