@@ -440,9 +440,7 @@ def effort_strip(
     for effort, share in steps:
         corners += [(across(effort), corners[-1][1]), (across(effort), CURVE(share))]
     corners.append((RIGHT, corners[-1][1]))
-    drawing.add("polygon", points=points([*corners, (RIGHT, CURVE(0))]), fill="shade")
-    look = {"fill": "none", "stroke": "yes", "stroke_width": 2.2}
-    drawing.add("polyline", points=points(corners), **look)
+    drawing.add("polyline", points=points(corners), fill="none", stroke="yes", stroke_width=2.2)
     below = 0.0
     for kind, share in [("yes", steps[-1][1] if steps else 0.0), *rest]:
         if share > 0:

@@ -67,9 +67,23 @@ def test_nothing_overflows_and_axe_finds_nothing_serious(
         with visit(chromium, path, width=width, dark=dark) as seen:
             assert overflow(seen.page) == 0, width
             assert _cut_off(seen.page) == [], width
+            assert kind == "subject" or _tiny(seen.page) == [], width
             assert findings(seen.page) == []
             assert seen.problems == []
             assert seen.page.evaluate("document.documentElement.lang") == language
+
+
+def _tiny(page: Any) -> list[str]:
+    """Words that are smaller than 11 px as they are drawn, those of pictures included."""
+    found: list[str] = page.evaluate(
+        """() => [...document.querySelectorAll("body *")].filter((one) => {
+          const words = [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+          if (!words || !one.getClientRects().length || one.tagName === "title") return false;
+          const matrix = one.ownerSVGElement ? one.getScreenCTM() : null;
+          return parseFloat(getComputedStyle(one).fontSize) * (matrix ? matrix.a : 1) < 10.95;
+        }).map((one) => one.textContent.trim().slice(0, 60))"""
+    )
+    return found
 
 
 def _cut_off(page: Any) -> list[str]:
