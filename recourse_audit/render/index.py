@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import unescape
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from recourse_audit.records.bundle import Manifest, SummaryRow
 from recourse_audit.records.groups import GroupReport
@@ -28,9 +28,7 @@ from recourse_audit.settings import Settings
 
 # What has to be done for a person, most urgent first: the order of the list, and a filter.
 Need = Literal["failed", "alone", "disagrees", "fragile", "other", "none", "open", "favourable"]
-NEEDS: tuple[Need, ...] = (
-    *("failed", "alone", "disagrees", "fragile", "other", "none", "open", "favourable"),
-)
+NEEDS: tuple[Need, ...] = get_args(Need)
 _NEEDS: dict[RecourseStatus, Need] = {
     "error": "failed",
     "not_found_within_budget": "open",
@@ -170,6 +168,8 @@ class IndexPage:
         Whether there is a PDF of the page.
     """
 
+    steady_from = STEADY  # the share of tests in which an option that is called steady worked
+
     def __init__(
         self,
         source: IndexSource,
@@ -200,7 +200,8 @@ class IndexPage:
         self.total = len(self.everybody)
         self.people = self.everybody if self.is_listed else ()
         self.counts = Counter(person.need for person in self.everybody)
-        self.first_rows = FIRST_ROWS
+        # What has to be done for anybody, most urgent first.
+        self.needs = tuple(need for need in NEEDS if self.counts[need])
 
     def _people(self) -> list[Person]:
         """Everybody: those who need a person first, then as a person would sort ids (P9, P10)."""
@@ -229,16 +230,12 @@ class IndexPage:
     @property
     def agreement(self) -> tuple[str, ...]:
         """What is said of decisions on record; only the auditor learns about whom they differ."""
-        found = self.source.agreement
-        if found is None or not self.shows_sizes:
+        agreement = self.source.agreement
+        if agreement is None or not self.shows_sizes:
             return ()
-        shown = found if self.level == "auditor" else found.without_people()
-        return agreement_sentences(shown, self.words)
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """What has to be done for anybody, most urgent first."""
-        return tuple(need for need in NEEDS if self.counts[need])
+        if self.level != "auditor":
+            agreement = agreement.without_people()
+        return agreement_sentences(agreement, self.words)
 
     def first_people(self, need: Need) -> tuple[Person, ...]:
         """The first rows of the overview; unfinished searches have one remedy, and no rows."""
@@ -250,20 +247,14 @@ class IndexPage:
         """Of how many people options were tested, in how many tests; how many have a steady one,
         and for how many every option failed half of its tests or more.
         """
-        tested = [
-            one.row for one in self.everybody if one.row.most_held is not None and one.row.tests
-        ]
-        shares = [(row.most_held or 0) / (row.tests or 1) for row in tested]
-        if not tested:
+        held = ((person.row.most_held, person.row.tests) for person in self.everybody)
+        tests = [(count, of) for count, of in held if count is not None and of]
+        if not tests:
             return None
+        shares = [count / of for count, of in tests]
         fragile = sum(strength(share) == "fragile" for share in shares)
         steady = sum(share >= STEADY for share in shares)
-        return len(tested), max(row.tests or 0 for row in tested), steady, fragile
-
-    @property
-    def steady_from(self) -> float:
-        """The share of tests in which an option has to work to be called steady."""
-        return STEADY
+        return len(tests), max(of for _, of in tests), steady, fragile
 
     def describe(self, change: Change, count: int = 1) -> str:
         """A kind of change in words: stop 2 standing payments; raise savings."""
@@ -286,11 +277,11 @@ class IndexPage:
 
     def groups(self, person: Person) -> str:
         """The groups of a person: South · women."""
-        words = self.words
-        return " · ".join(
-            words.name(value) if (value := person.members.get(name)) else words.say("unknown")
-            for name in self.attributes
-        )
+        return " · ".join(self._group(person, name) for name in self.attributes)
+
+    def _group(self, person: Person, attribute: str) -> str:
+        value = person.members.get(attribute)
+        return self.words.name(value) if value else self.words.say("unknown")
 
     def alone(self, person: Person) -> str:
         """What the model would decide without the person's ties."""
@@ -350,8 +341,8 @@ class IndexPage:
 
     def data(self, what: Callable[[Person], object]) -> Embedded:
         """The columns of the table; `what` says what could change a person's result."""
-        words, people = self.words, self.people
-        texts: dict[tuple[object, ...], str] = {}
+        people = self.people
+        texts: dict[tuple[object, ...], str] = {}  # many people have the same to be said of them
         said = []
         for person in people:
             row = person.row
@@ -359,65 +350,62 @@ class IndexPage:
             if key not in texts:
                 texts[key] = unescape(str(what(person))).strip()
             said.append(texts[key])
-        efforts = [person.row.cheapest_cost for person in people]
-        facets: dict[str, Any] = {
-            "need": _coded(
-                [words.say(f"index.need.{person.need}") for person in people],
-                [words.say(f"index.need.{need}") for need in NEEDS],
-            ),
+        links = [person.links or Links(file="", page=False, letter=False) for person in people]
+        efforts = [_short(person.row.cheapest_cost) for person in people]
+        return Embedded(
+            value={
+                "count": len(people),
+                "needs": [need for need in self.needs if people],
+                "id": [person.id for person in people],
+                "facets": self._facets(),
+                "what": _coded([(text,) for text in said], list(dict.fromkeys(said))),
+                "effort": {"decimals": self._effort_decimals, "values": efforts},
+                "held": [person.row.cheapest_held for person in people],
+                "tests": [person.row.tests for person in people],
+                "value": {"values": [_short(person.value, 6) for person in people]},
+                "file": [link.file for link in links],
+                "page": _marks(link.page for link in links),
+                "letter": _marks(link.letter for link in links),
+                "signed": _marks(link.signed for link in links),
+                "ending": links[0].ending if links else "pdf",
+            }
+        )
+
+    def _facets(self) -> dict[str, Any]:
+        """What the table can be filtered by: words, and which of them each person has."""
+        words, people, bounds = self.words, self.people, self._effort_bounds
+        needs = {need: words.say(f"index.need.{need}") for need in NEEDS}
+        decisions = [person.row.decision for person in people]
+        facets = {
+            "need": _coded([(needs[person.need],) for person in people], [*needs.values()]),
             "decision": _coded(
                 [
-                    words.class_name(person.row.decision)
-                    if person.row.decision
-                    else words.say("index.no_decision")
-                    for person in people
+                    (words.class_name(name) if name else words.say("index.no_decision"),)
+                    for name in decisions
                 ]
             ),
         }
         for name in self.attributes:
-            values = [person.members.get(name, "") for person in people]
-            named = {
-                value: words.name(value) if value else words.say("unknown") for value in values
-            }
-            facets[f"group.{name}"] = _coded([named[value] for value in values])
-        facets["includes"] = _combined(
-            [tuple(dict.fromkeys(map(self.describe, person.changes))) for person in people]
+            facets[f"group.{name}"] = _coded([(self._group(person, name),) for person in people])
+        facets["includes"] = _coded(
+            [tuple(dict.fromkeys(map(self.describe, person.changes))) for person in people],
+            single=False,
         )
-        bounds = self._effort_bounds
-        facets["effort"] = _combined(
-            [
-                tuple(text for bound, text in bounds.items() if effort <= bound)
-                if effort is not None
-                else ()
-                for effort in efforts
-            ],
-            list(bounds.values()),
-        )
+        efforts = [person.row.cheapest_cost for person in people]
+        within = [
+            tuple(text for bound, text in bounds.items() if effort is not None and effort <= bound)
+            for effort in efforts
+        ]
+        facets["effort"] = _coded(within, [*bounds.values()], single=False)
         if self._knows_alone:
-            facets["alone"] = _coded([self.alone(person) for person in people])
-        return Embedded(
-            value={
-                "count": len(people),
-                "needs": [need for need in NEEDS if any(one.need == need for one in people)],
-                "id": [person.id for person in people],
-                "facets": facets,
-                "what": _coded(said, list(dict.fromkeys(said))),
-                "effort": {"decimals": self._effort_decimals, "values": [*map(_short, efforts)]},
-                "held": [person.row.cheapest_held for person in people],
-                "tests": [person.row.tests for person in people],
-                "value": {"values": [_short(one.value, 6) for one in people]},
-                "file": [person.links.file if person.links else "" for person in people],
-                "page": _marks(bool(one.links and one.links.page) for one in people),
-                "letter": _marks(bool(one.links and one.links.letter) for one in people),
-                "signed": _marks(bool(one.links and one.links.signed) for one in people),
-                "ending": next((one.links.ending for one in people if one.links), "pdf"),
-            }
-        )
+            facets["alone"] = _coded([(self.alone(person),) for person in people])
+        return facets
 
     @property
     def _effort_bounds(self) -> dict[float, str]:
         """Efforts that some people's easiest option is within, and others' is not."""
-        known = [one.row.cheapest_cost for one in self.people if one.row.cheapest_cost is not None]
+        efforts = (person.row.cheapest_cost for person in self.people)
+        known = [effort for effort in efforts if effort is not None]
         return {
             bound: self.words.say("index.effort.up_to", effort=self.words.number(bound))
             for bound in EFFORTS
@@ -427,7 +415,8 @@ class IndexPage:
     def labels(self) -> Embedded:
         """The words that the script puts on the page."""
         words, axis = self.words, self.value_axis
-        titles = {f"group.{name}": _capital(words.name(name)) for name in self.attributes}
+        names = {name: words.name(name) for name in self.attributes}
+        titles = {f"group.{name}": text[:1].upper() + text[1:] for name, text in names.items()}
         titles |= {
             name: words.say(f"index.filter.{name}")
             for name in ("need", "decision", "includes", "effort", "alone")
@@ -491,32 +480,18 @@ def decimals_of(values: Iterable[float | None]) -> int:
     return MOST_DECIMALS
 
 
-def _coded(texts: Sequence[str], words: Sequence[str] | None = None) -> dict[str, Any]:
-    """A column of words, and for each row the place of its word; unused words are left out."""
-    used = set(texts)
-    kept = sorted(used, key=natural) if words is None else [word for word in words if word in used]
-    places = {word: place for place, word in enumerate(kept)}
-    return {"words": kept, "codes": [places[text] for text in texts]}
-
-
-def _combined(
-    texts: Sequence[tuple[str, ...]], words: Sequence[str] | None = None
+def _coded(
+    rows: Sequence[tuple[str, ...]], words: Sequence[str] | None = None, *, single: bool = True
 ) -> dict[str, Any]:
-    """A column of several words per row: the words, the combinations, and the place of each."""
-    used = {word for combination in texts for word in combination}
+    """The words that rows use, and for each row the place of its word, or of its combination."""
+    used = {word for row in rows for word in row}
     kept = sorted(used, key=natural) if words is None else [word for word in words if word in used]
     places = {word: place for place, word in enumerate(kept)}
-    combinations = {names: place for place, names in enumerate(dict.fromkeys(texts))}
-    return {
-        "words": kept,
-        "combos": [[places[word] for word in combination] for combination in combinations],
-        "codes": [combinations[combination] for combination in texts],
-    }
-
-
-def _capital(text: str) -> str:
-    """The same as the beginning of a line."""
-    return text[:1].upper() + text[1:]
+    if single:
+        return {"words": kept, "codes": [places[word] for (word,) in rows]}
+    combinations = {row: place for place, row in enumerate(dict.fromkeys(rows))}
+    combos = [[places[word] for word in row] for row in combinations]
+    return {"words": kept, "combos": combos, "codes": [combinations[row] for row in rows]}
 
 
 def _short(value: float | None, digits: int = 12) -> float | int | None:
