@@ -264,7 +264,10 @@ def _with_pairs(
         )
     ]
     signed = round_figures(table.relevance[chosen]).tolist()
-    dominates = count_dominated(table, chosen)
+    on_front = np.array(layer) == 1
+    if finding.winner is not None:
+        on_front[0] = False  # a move may have led away from the front of the sample
+    dominates = count_dominated(ranking, front, chosen, on_front)
     whole = subtree[: len(chosen)]
     rows = finding.scores.raw[np.concatenate((whole, table.kept[chosen]))]
     answers = as_answers(rows, naming.kind)

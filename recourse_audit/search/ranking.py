@@ -203,21 +203,38 @@ def _jaccard(gone: Indices, others: Indices, root: Indices) -> Floats:
     return distance
 
 
-def count_dominated(table: PairTable, pairs: Ints) -> list[int]:
-    """Count, for each of some pairs, the pairs of its subject that it dominates."""
-    explanation = table.explanation(pairs)
-    objectives = table.distance[explanation].tolist(), table.relevance_key[pairs].tolist()
-    counts = []
-    for root, far, key in zip(table.root[explanation].tolist(), *objectives, strict=True):
-        count = 0
-        for block in table.blocks:
-            first, last = table.root[block.explanations].searchsorted((root, root + 1))
-            keys = block.of(table.relevance_key)[:, first:last]
-            distance = table.distance[block.explanations][first:last]
-            count += int(np.count_nonzero((keys <= key) & (distance >= far) & (keys != GAP)))
-            count -= int(np.count_nonzero((keys == key) & (distance == far)))
-        counts.append(count)
+def count_dominated(
+    ranking: Ranking, front: RankedPairs, pairs: Ints, on_front: NDArray[np.bool_]
+) -> list[int]:
+    """Count, for each of some pairs, the pairs of its subject that it dominates.
+
+    No pair is better in both objectives than a pair of the front, so its ranks say how many are no
+    better in either; pairs equal to it lie on the front too. Other pairs are compared with all.
+    """
+    table, own = ranking.table, RankedPairs(ranking, pairs)
+    counts: list[int] = (ranking.number[own.root] - own.rank_sum + 2).tolist()
+    starts = front.root.searchsorted(np.arange(table.roots + 1)).tolist()
+    points = zip(own.root.tolist(), own.simulatability, own.relevance, strict=True)
+    for place, (root, nu, mu) in enumerate(points):
+        here = slice(starts[root], starts[root + 1])
+        alike = (front.simulatability[here] == nu) & (front.relevance[here] == mu)
+        counts[place] -= int(np.count_nonzero(alike))
+        if not on_front[place]:
+            far, key = root * table.spread - nu, root * table.spread + mu
+            counts[place] = sum(
+                int(np.count_nonzero((keys <= key) & (distance >= far) & (keys != GAP)))
+                - int(np.count_nonzero((keys == key) & (distance == far)))
+                for keys, distance in _objectives_of(table, root)
+            )
     return counts
+
+
+def _objectives_of(table: PairTable, root: int) -> Iterator[tuple[Floats, Floats]]:
+    """The keys of relevance and the distances of one subject's pairs, block by block."""
+    for block in table.blocks:
+        first, last = table.root[block.explanations].searchsorted((root, root + 1))
+        distance = table.distance[block.explanations][first:last]
+        yield block.of(table.relevance_key)[:, first:last], distance
 
 
 def objective_grids(ranking: Ranking) -> Iterator[ObjectiveGrid]:

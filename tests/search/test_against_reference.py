@@ -14,7 +14,7 @@ import pytest
 
 from recourse_audit.records.search import Counterfactual, FrontPair, SearchResult
 from recourse_audit.search.evaluation import Scope
-from recourse_audit.search.ranking import RankedPairs, count_dominated
+from recourse_audit.search.ranking import Layers, RankedPairs, count_dominated
 from tests.cases import Cases
 from tests.onnx_models import sum_network
 from tests.search.engine import Key, Recorder, Table, new_search, open_batcher
@@ -258,7 +258,9 @@ def assert_same_ranks_and_layers(reference: Reference, table: Table) -> None:
     firsts = [layer[0] for layer in reference.layers[:3]]
     chosen = np.array([place[pair.explanation, pair.kept] for pair in firsts], dtype=np.int64)
     expected = [reference.dominated_by(pair) for pair in firsts]
-    assert count_dominated(table.table, chosen) == expected
+    front = Layers(table.ranking).peel()
+    for on_front in (np.arange(len(chosen)) == 0, np.zeros(len(chosen), bool)):
+        assert count_dominated(table.ranking, front, chosen, on_front) == expected
 
 
 def assert_same_result(
