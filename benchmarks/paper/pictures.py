@@ -10,7 +10,7 @@ from recourse_audit.render.drawing import (
     figure,
     points,
     ticks,
-    widened,
+    widen,
     width_of,
 )
 
@@ -34,9 +34,9 @@ def lines(title: str, across_words: str, up_words: str, series: Mapping[str, Ser
     room = max(width_of(name, SMALL) for name in drawn) + 20
     xs = [x for found in drawn.values() for x, _ in found]
     ys = [y for found in drawn.values() for _, y in found]
-    low, high = widened(min(0.0, *ys), max(0.0, *ys))
+    low, high = widen(min(0.0, *ys), max(0.0, *ys))
     across = Scale(
-        **dict(zip(("low", "high"), widened(min(xs), max(xs)), strict=True)),
+        **dict(zip(("low", "high"), widen(min(xs), max(xs)), strict=True)),
         start=LEFT,
         end=WIDTH - room,
     )

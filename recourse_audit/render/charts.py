@@ -23,9 +23,9 @@ from recourse_audit.render.drawing import (
     Scale,
     points,
     short,
-    shortened,
+    shorten,
     ticks,
-    widened,
+    widen,
     width_of,
 )
 from recourse_audit.render.i18n import Words
@@ -86,7 +86,7 @@ def draw_tree(
 
     `favourable` is None where there is no decision; `word` is said of every removed tie.
     """
-    labels = [shortened(name, LETTERS) for name in names]
+    labels = [shorten(name, LETTERS) for name in names]
     places = place_tree(labels, ties)
     gone = {frozenset(tie) for tie in removed}
     at = {place.mark: node for node, place in enumerate(places)}
@@ -158,7 +158,7 @@ def draw_roll_out(rolled: RollOut, names: Sequence[str], words: Words) -> Pictur
         x, _ = _place((0, layer))
         drawing.text(x, 14, heading, font_size=SMALL, fill="muted", text_anchor="middle")
     for row, name in enumerate(names):
-        drawing.text(0, _place((row, 0))[1] + 4, shortened(name, NAME), font_size=SMALL)
+        drawing.text(0, _place((row, 0))[1] + 4, shorten(name, NAME), font_size=SMALL)
     _draw_arcs(drawing, rolled)
     for variable, role in roles.items():
         _draw_variable(drawing, role, *_place(variable))
@@ -311,9 +311,9 @@ def draw_objective_grid(
     on the front; `front` may hold only the first of them.
     """
     drawing = Drawing(WIDTH, HEIGHT, _describe_grid(grid, words, front_size, choices))
-    low, high = widened(*grid.simulatability)
+    low, high = widen(*grid.simulatability)
     across = Scale(low=low, high=high, start=LEFT + MARK, end=RIGHT - MARK)
-    low, high = widened(*grid.relevance)
+    low, high = widen(*grid.relevance)
     up = Scale(low=low, high=high, start=BOTTOM - MARK, end=TOP + MARK)
     plane = Plane(left=LEFT, right=RIGHT, top=TOP, bottom=BOTTOM, across=across, up=up)
     along, upright = (_ticks(scale, words) for scale in (across, up))

@@ -19,9 +19,9 @@ from recourse_audit.render.drawing import (
     Picture,
     Strip,
     axis_row,
-    shortened,
+    shorten,
     ticks,
-    widened,
+    widen,
 )
 from recourse_audit.render.i18n import Words
 from recourse_audit.render.text import NO_BREAK, plain
@@ -218,7 +218,7 @@ class DecisionAxis:
             drawing.text(
                 place,
                 14,
-                shortened(side, max(3, int(room / LETTER))),
+                shorten(side, max(3, int(room / LETTER))),
                 font_size=13,
                 font_weight=600,
                 text_anchor=anchor,
@@ -278,7 +278,7 @@ def decision_axis(report: SubjectReport, facts: AuditFacts, words: Words) -> Dec
         values = [
             value for value in (decided, cut_off, *_values(axis, report)) if value is not None
         ]
-        low, high = widened(min(values, default=0.0), max(values, default=1.0))
+        low, high = widen(min(values, default=0.0), max(values, default=1.0))
         room = ROOM * (high - low)
         span = (low - room, high + room)
     return replace(axis, decided=decided, range=span)

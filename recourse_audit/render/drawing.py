@@ -226,7 +226,7 @@ def _width(letter: str) -> float:
     return 0.78 if letter.isupper() else 0.65
 
 
-def shortened(words: str, most: int) -> str:
+def shorten(words: str, most: int) -> str:
     """Text cut to `most` characters, in the middle, as ids often differ at their end."""
     words = plain(words)
     if len(words) <= most:
@@ -249,7 +249,7 @@ class Scale:
         return self.start + share * (self.end - self.start)
 
 
-def widened(low: float, high: float) -> tuple[float, float]:
+def widen(low: float, high: float) -> tuple[float, float]:
     """A range that can be drawn, even if all values are equal."""
     if high - low > 1e-9 * max(abs(low), abs(high), 1e-3):
         return low, high

@@ -137,7 +137,7 @@ class GroupPage:
         return first if first is not None and first.headline else None
 
     @property
-    def missed(self) -> tuple[float, ...]:
+    def smallest_gaps(self) -> tuple[float, ...]:
         """The smallest and the largest gap that unsettled comparisons would have found."""
         seen = [
             finding.smallest_gap
@@ -175,7 +175,7 @@ class GroupPage:
         ]
 
     @property
-    def shown_worse(self) -> list[str]:
+    def worse_people(self) -> list[str]:
         """The people whom a gap of a single attribute is shown against, each once."""
         shown = self.findings("single", "gap shown")
         worse = ((gap.table, gap.group if gap.worse == "group" else gap.reference) for gap in shown)
@@ -290,7 +290,7 @@ class GroupPage:
 
         return tuple(sorted(table.by_group, key=rank)[:MOST_GROUPS])
 
-    def compared(self, measure: Measure) -> Comparison | None:
+    def comparison(self, measure: Measure) -> Comparison | None:
         """The comparison that a card is about."""
         if self.leading is None or self.table is None:
             return None
@@ -328,7 +328,7 @@ class GroupPage:
         return [row for row in self.all_rows if row in largest[:MOST_ROWS]]
 
     @property
-    def plotted(self) -> list[Measure]:
+    def measures(self) -> list[Measure]:
         """The measures in the plot: those with comparisons."""
         return [measure for measure in PLOTTED if any(measure in row[2] for row in self.all_rows)]
 
@@ -445,7 +445,7 @@ class GroupPage:
         ]
 
     @property
-    def left_out(self) -> list[tuple[str, list[str]]]:
+    def omissions(self) -> list[tuple[str, list[str]]]:
         """Per table what it goes without, in words."""
         parts: dict[str, list[str]] = {}
         for one in self.report.left_out:
@@ -513,7 +513,7 @@ class GroupPage:
         return [*served[-1:], *served[:-1], *(one for one in found if one.of == "of everybody")]
 
     @property
-    def served(self) -> list[tuple[tuple[CommonAction, ...], ServedGroups]]:
+    def help_of_changes(self) -> list[tuple[tuple[CommonAction, ...], ServedGroups]]:
         """Single changes, then sets of several, each set once: and whom they help."""
         found = self.report.common_actions
         several = {one.actions: one for one in found.sets if len(one.actions) > 1}

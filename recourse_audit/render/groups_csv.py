@@ -190,7 +190,7 @@ class _Rows:
 
     def _changes(self) -> Iterator[Row]:
         """Whom each change helps, and each set; gaps are in the share that is not helped."""
-        for changes, served in self._page.served:
+        for changes, served in self._page.help_of_changes:
             measure = f"served: {' | '.join(map(_code, changes))}"
             start = self._start("overall", EVERYBODY, measure)
             start["result"] = self._page.any_of(changes)

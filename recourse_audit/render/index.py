@@ -304,13 +304,13 @@ class IndexPage:
 
     def draw_value(self, person: Person) -> Picture | None:
         """A ring at the value, and the cut-off; its text alternative is the figure."""
-        if person.value is None or self._drawn_on is None:
+        if person.value is None or self._drawing_axis is None:
             return None
-        strip = Strip(self._drawn_on, self.value(person), height=16)
+        strip = Strip(self._drawing_axis, self.value(person), height=16)
         return strip.dot(person.value, filled=False, colour="ink").picture()
 
     @cached_property
-    def _drawn_on(self) -> Axis | None:
+    def _drawing_axis(self) -> Axis | None:
         values = [person.value for person in self.people if person.value is not None]
         line = self.value_axis.line
         ends = (0.0, 1.0) if self.value_axis.whole else (min([*values, line]), max([*values, line]))
@@ -358,7 +358,7 @@ class IndexPage:
                 "needs": [need for need in self.needs if people],
                 "id": [person.id for person in people],
                 "facets": self._facets(),
-                "what": _coded([(text,) for text in said], list(dict.fromkeys(said))),
+                "what": _code_column([(text,) for text in said], list(dict.fromkeys(said))),
                 "effort": {"decimals": self._effort_decimals, "values": efforts},
                 "held": [person.row.cheapest_held for person in people],
                 "tests": [person.row.tests for person in people],
@@ -377,8 +377,8 @@ class IndexPage:
         needs = {need: words.say(f"index.need.{need}") for need in NEEDS}
         decisions = [person.row.decision for person in people]
         facets = {
-            "need": _coded([(needs[person.need],) for person in people], [*needs.values()]),
-            "decision": _coded(
+            "need": _code_column([(needs[person.need],) for person in people], [*needs.values()]),
+            "decision": _code_column(
                 [
                     (words.class_name(name) if name else words.say("index.no_decision"),)
                     for name in decisions
@@ -386,8 +386,10 @@ class IndexPage:
             ),
         }
         for name in self.attributes:
-            facets[f"group.{name}"] = _coded([(self._group(person, name),) for person in people])
-        facets["includes"] = _coded(
+            facets[f"group.{name}"] = _code_column(
+                [(self._group(person, name),) for person in people]
+            )
+        facets["includes"] = _code_column(
             [tuple(dict.fromkeys(map(self.describe, person.changes))) for person in people],
             single=False,
         )
@@ -396,9 +398,9 @@ class IndexPage:
             tuple(text for bound, text in bounds.items() if effort is not None and effort <= bound)
             for effort in efforts
         ]
-        facets["effort"] = _coded(within, [*bounds.values()], single=False)
+        facets["effort"] = _code_column(within, [*bounds.values()], single=False)
         if self._knows_alone:
-            facets["alone"] = _coded([(self.alone(person),) for person in people])
+            facets["alone"] = _code_column([(self.alone(person),) for person in people])
         return facets
 
     @property
@@ -480,7 +482,7 @@ def decimals_of(values: Iterable[float | None]) -> int:
     return MOST_DECIMALS
 
 
-def _coded(
+def _code_column(
     rows: Sequence[tuple[str, ...]], words: Sequence[str] | None = None, *, single: bool = True
 ) -> dict[str, Any]:
     """The words that rows use, and for each row the place of its word, or of its combination."""

@@ -75,7 +75,7 @@ def write_pages(
     printer, trouble = open_printer(templates)
     with hold_finished_audit(folder) as stored, writing(folder):
         names = stored.names()
-        made_with = _made_with(pages, templates, folder, paper=printer is not None)
+        made_with = _describe_making(pages, templates, folder, paper=printer is not None)
         derived.tidy()
         kept = not options.again and derived.is_there(paper=printer is not None)
         if not kept:
@@ -92,7 +92,9 @@ def write_pages(
     return WrittenPages(subjects=len(names), kept=kept, trouble=trouble)
 
 
-def _made_with(pages: PageOptions, templates: Templates, folder: Path, *, paper: bool) -> MadeWith:
+def _describe_making(
+    pages: PageOptions, templates: Templates, folder: Path, *, paper: bool
+) -> MadeWith:
     return MadeWith(
         what="pages",
         version=version("recourse-audit"),
@@ -102,16 +104,18 @@ def _made_with(pages: PageOptions, templates: Templates, folder: Path, *, paper:
         auditor=pages.auditor or None,
         pdf=pages.pdf,
         paper=paper,
-        letters=digest_of(" ".join([*sorted(_letters(folder)), "", *sorted(_signed(folder))])),
+        letters=digest_of(
+            " ".join([*sorted(_find_letters(folder)), "", *sorted(_find_signed(folder))])
+        ),
     )
 
 
-def _letters(folder: Path) -> set[str]:
+def _find_letters(folder: Path) -> set[str]:
     """The names of the letters that are there, without ending."""
     return {path.stem for path in (folder / LETTERS).glob("*.html")}
 
 
-def _signed(folder: Path) -> set[str]:
+def _find_signed(folder: Path) -> set[str]:
     """The names of the letters that are signed off, without ending."""
     return {path.name.removesuffix(SIGNED) for path in (folder / LETTERS).glob(f"*{SIGNED}")}
 
@@ -135,7 +139,7 @@ class PageMakers:
             words=words_of(stored.settings, self.pages.language, templates),
             audit=_audit(stored.settings, self.pages),
             printer=Printer(templates) if self.on_paper else None,
-            letters=_letters(self.bundle),
+            letters=_find_letters(self.bundle),
             names=names,
             beside=_beside(stored, level) if level != "subject" else {},
             people=_pages_of_people(names) if level == "auditor" else {},
@@ -257,7 +261,7 @@ def _index_source(
 ) -> IndexSource:
     """What the index is made from; only the auditor's has protected attributes."""
     folder, level = stored.folder, pages.level
-    letters, signed = _letters(folder), _signed(folder)
+    letters, signed = _find_letters(folder), _find_signed(folder)
     ending: Ending = "pdf" if any((folder / LETTERS).glob("*.pdf")) else "html"
     cheapest: dict[int, tuple[Change, ...]] = {}
     for number, do, kind, attribute, before, after in stored.first_options():

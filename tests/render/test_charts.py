@@ -22,9 +22,9 @@ from recourse_audit.render.drawing import (
     gaps_axis,
     share_bar,
     short,
-    shortened,
+    shorten,
     ticks,
-    widened,
+    widen,
 )
 from recourse_audit.render.i18n import Words
 from recourse_audit.render.templates import template_folder
@@ -312,14 +312,14 @@ def test_figures_of_ticks_have_the_decimals_that_their_step_needs() -> None:
 
 
 def test_a_range_of_one_value_can_be_drawn() -> None:
-    low, high = widened(0.4, 0.4)
+    low, high = widen(0.4, 0.4)
     assert low < 0.4 < high
 
 
 def test_numbers_are_short_and_text_gives_way_in_the_middle() -> None:
     assert [short(value) for value in (1.0, 1.255, -0.001, 100.0)] == ["1", "1.25", "0", "100"]
-    assert shortened("P0004", 7) == "P0004"
-    assert shortened("customer-0193", 7) == "cus…193"
+    assert shorten("P0004", 7) == "P0004"
+    assert shorten("customer-0193", 7) == "cus…193"
 
 
 def test_an_unknown_colour_stays_as_it_is() -> None:

@@ -187,7 +187,7 @@ def check_board(board: BoardText, report: GroupReport, language: str) -> None:
             check_gap(read_gap(said, None, language), gap, row)
     page = GroupPage(report, words, TEMPLATES)
     for card, measure in ((0, "adverse_rate"), (1, "feasibility")):
-        leading = page.compared(measure)  # type: ignore[arg-type]
+        leading = page.comparison(measure)  # type: ignore[arg-type]
         assert leading is not None
         verdict = board.verdicts[card]
         check_verdict(verdict, leading, report, language)
@@ -231,7 +231,7 @@ def check_titles(board: BoardText, report: GroupReport) -> None:
     """In English: a title claims a direction only where a gap is shown, and that of the record."""
     page = GroupPage(report, words_in("en"), TEMPLATES)
     for place, measure in ((0, "adverse_rate"), (1, "feasibility")):
-        gap = page.compared(measure)  # type: ignore[arg-type]
+        gap = page.comparison(measure)  # type: ignore[arg-type]
         assert gap is not None
         check_direction(board.titles[place], gap.verdict == "gap shown", gap)
     leading = report.findings[0]
