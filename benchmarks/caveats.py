@@ -13,17 +13,17 @@ from benchmarks.datasets import load_graph
 from benchmarks.engines import Bench, alone, open_bench
 from benchmarks.search_speed import SAMPLE, open_sample, report, some_subjects
 from recourse_audit.audit.caveats import (
-    Caveats,
     Drawing,
     Effects,
     Removal,
-    adjusted_effect,
+    caveats_on,
+    effect_over,
     removal_of,
 )
 from recourse_audit.graph.graph import Floats
 from recourse_audit.records.search import SearchResult
 from recourse_audit.records.subject import AdjustedEffect
-from recourse_audit.search.results import Scope
+from recourse_audit.search.evaluation import Scope
 from recourse_audit.settings import FIRST_DRAWS, CaveatSettings
 
 DEPTH = 2
@@ -37,7 +37,6 @@ def added_by_caveats(bench: Bench, name: str, count: int, most: float) -> None:
     """Print the time of all caveats divided by the time of the searches they belong to."""
     graph, seed = bench.graph, bench.scope.seed
     effects = Effects(graph, bench.batcher, bench.decisions, DEPTH, CaveatSettings(), seed)
-    caveats = Caveats(graph, effects)
     decided = decisions_on(bench)
     searching = adjusting = 0.0
     subjects = some_subjects(bench, count, 2, most, seed=3)
@@ -46,7 +45,7 @@ def added_by_caveats(bench: Bench, name: str, count: int, most: float) -> None:
         [result] = bench.search.run_block(alone(subject))
         assert isinstance(result, SearchResult)
         middle = time.process_time()
-        found = caveats.on(result, decided[subject])
+        found = caveats_on(effects, result, decided[subject])
         end = time.process_time()
         if number >= WARM_UP:
             searching += middle - start
@@ -79,7 +78,7 @@ class Judged:
     @property
     def changed(self) -> bool:
         """Whether many other draws settle for another grade."""
-        truth = adjusted_effect(float(self.others[0]), self.others[1:], smallest=SMALLEST).grade
+        truth = effect_over(float(self.others[0]), self.others[1:], smallest=SMALLEST).grade
         return truth not in (self.settled.grade, "not_settled")
 
 

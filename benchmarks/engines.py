@@ -15,8 +15,8 @@ from recourse_audit.model.decisions import DecisionRule, Decisions
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.model.session import OnnxModel
+from recourse_audit.search.evaluation import Scope
 from recourse_audit.search.moexp import Block, Search
-from recourse_audit.search.results import Scope
 from recourse_audit.settings import DecisionSettings, ModelSettings
 
 

@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.search_speed import SAMPLE, report
 from recourse_audit.bundle.layout import LOG
-from recourse_audit.render.charts.svg import Drawing, Scale, points
+from recourse_audit.render.drawing import Drawing, Scale, points
 from recourse_audit.settings import load_settings
 
 ROOT = Path(__file__).parents[1]

@@ -8,7 +8,7 @@ from benchmarks.search_speed import SAMPLE, open_sample, report
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of
 from recourse_audit.search.evaluation import place_in, sort_rows, tree_union
-from recourse_audit.search.subtrees import local_graph, subtrees
+from recourse_audit.search.subtrees import LocalGraph, subtrees
 
 GRAPHS = 2_000
 ROUNDS = 5
@@ -17,7 +17,7 @@ ROUNDS = 5
 def main() -> None:
     bench = open_sample(SAMPLE)
     subject = int(np.argmax(np.diff(bench.graph.starts)))
-    local = local_graph(bench.graph, np.array([subject]), 2)
+    local = LocalGraph(bench.graph, np.array([subject]), 2)
     *_, level = subtrees(local, 4)
     some = np.random.default_rng(0).choice(len(level), GRAPHS, replace=False)
     nodes, ties = sort_rows(level.nodes[:, some]), sort_rows(level.ties[:, some])

@@ -19,8 +19,7 @@ import recourse_audit as ra
 from recourse_audit.bundle.reader import open_finished_audit
 from recourse_audit.records.bundle import SummaryRow
 from recourse_audit.render.batch import file_name
-from recourse_audit.render.pages.index import IndexSource, index_view
-from recourse_audit.render.pages.index_rows import Links
+from recourse_audit.render.index import IndexPage, IndexSource, Links
 from recourse_audit.render.pdf import Printer
 from recourse_audit.render.templates import Templates
 
@@ -74,7 +73,7 @@ def index_of_many(bundle: ra.Bundle) -> int:
             settings=stored.settings,
             scores={place: scores[number] for place, number in enumerate(numbers)},
         )
-        view = index_view(source)
+        view = IndexPage(source)
     return len(Templates().render("pages/index.html", view=view).encode())
 
 

@@ -25,8 +25,8 @@ from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.graph.graph import Ints
 from recourse_audit.model.edited_graph import EditedGraph
 from recourse_audit.recourse.actions import NONE, ActionTable, action_table
-from recourse_audit.recourse.combinations import every
-from recourse_audit.recourse.verification import Verifier
+from recourse_audit.recourse.conditions import every
+from recourse_audit.recourse.trials import Verifier
 
 TEXT = "late_payments"
 REPEATS = 5

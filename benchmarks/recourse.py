@@ -30,10 +30,10 @@ from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.actions import NONE, action_table
-from recourse_audit.recourse.combinations import every
-from recourse_audit.recourse.policy import Policy, open_policy
+from recourse_audit.recourse.conditions import every
+from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.search import RecourseSearch
-from recourse_audit.recourse.verification import Verifier
+from recourse_audit.recourse.trials import Verifier
 from recourse_audit.settings import (
     ModelSettings,
     load_settings,
@@ -79,7 +79,7 @@ class World:
             "decision": {"classes": self.classes, "favourable": self.classes[:1]},
             "recourse": recourse,
         }
-        return open_policy(parse_settings(tables, folder=Path(), origin="benchmark"), self.graph)
+        return Policy(parse_settings(tables, folder=Path(), origin="benchmark"), self.graph)
 
     def decisions(self, favourable: tuple[str, ...] = ()) -> Decisions:
         """The rule that turns answers into decisions, with some classes favourable."""

@@ -30,8 +30,8 @@ import pyarrow.parquet as pq
 
 from benchmarks.search_speed import SAMPLE, report
 from recourse_audit.audit.load import Selection, load_audit
-from recourse_audit.execute.chunks import executor_for
 from recourse_audit.execute.pipeline import Request, run_audit
+from recourse_audit.execute.worker import executor_for
 from recourse_audit.settings import load_settings
 
 TIMEOUT = 3600.0

@@ -16,8 +16,8 @@ from benchmarks.datasets import load_graph
 from benchmarks.engines import Bench, alone, open_bench, plain_search, search_against_runtime
 from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import read_graph
+from recourse_audit.search.evaluation import Scope
 from recourse_audit.search.moexp import Block, subtree_bounds
-from recourse_audit.search.results import Scope
 from recourse_audit.settings import load_settings
 
 SAMPLE = Path(__file__).parents[1] / "sample_models" / "lending"

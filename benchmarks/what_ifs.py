@@ -31,10 +31,9 @@ from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.edited_graph import EditedGraph, Way
 from recourse_audit.model.queries import whole
 from recourse_audit.recourse.actions import NONE, ActionTable, action_table
-from recourse_audit.recourse.combinations import every
+from recourse_audit.recourse.conditions import every
 from recourse_audit.recourse.search import RecourseSearch
-from recourse_audit.recourse.trials import AHEAD, AT_ONCE
-from recourse_audit.recourse.verification import Verifier
+from recourse_audit.recourse.trials import AHEAD, AT_ONCE, Verifier
 from recourse_audit.settings import load_settings
 
 DENSE = ("nba_gin", "nba_gcn", "tolokers_gat", "income_sage")

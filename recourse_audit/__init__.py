@@ -12,8 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from recourse_audit.api.audit import Audit
-    from recourse_audit.api.bundle import Bundle, open_bundle
+    from recourse_audit.api import Audit, Bundle, open_bundle
     from recourse_audit.errors import AuditError
     from recourse_audit.graph.readers import from_arrays, from_networkx, read_graph
     from recourse_audit.records.groups import GroupReport
@@ -23,9 +22,9 @@ if TYPE_CHECKING:
 
 # Where each public name comes from. What is not listed is private.
 _HOMES = {
-    "Audit": "api.audit",
+    "Audit": "api",
     "AuditError": "errors",
-    "Bundle": "api.bundle",
+    "Bundle": "api",
     "GroupReport": "records.groups",
     "Settings": "settings",
     "SubjectReport": "records.subject",
@@ -33,7 +32,7 @@ _HOMES = {
     "from_arrays": "graph.readers",
     "from_networkx": "graph.readers",
     "load_settings": "settings",
-    "open_bundle": "api.bundle",
+    "open_bundle": "api",
     "read_graph": "graph.readers",
 }
 

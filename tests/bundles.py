@@ -8,9 +8,15 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from recourse_audit.audit.load import Selection, load_audit
-from recourse_audit.execute.chunks import Answers, Executor, FinishedChunk, InProcess, Part
 from recourse_audit.execute.pipeline import Request, RunSummary, run_audit
 from recourse_audit.execute.process_pool import ProcessPool
+from recourse_audit.execute.worker import (
+    Answers,
+    Executor,
+    FinishedChunk,
+    InProcess,
+    Part,
+)
 from tests.audits import quick_audit
 
 ROOT = Path(__file__).parents[1]

@@ -48,6 +48,12 @@ def command(*words: str | Path, columns: int | None = None, encoding: str = "utf
     return Finished(int(stopped.value.code or 0), content(out), content(err))
 
 
+def leave_out_pdfs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make no PDFs and miss none: they take seconds, and tests of their own look at them."""
+    for name in ("write_pages", "write_letters"):
+        monkeypatch.setattr(f"recourse_audit.render.{name}.open_printer", lambda _: (None, ""))
+
+
 def content(stream: io.TextIOWrapper) -> str:
     stream.flush()
     stream.seek(0)

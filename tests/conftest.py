@@ -1,11 +1,22 @@
-"""Property tests draw the same cases in every run, so that a run can be repeated.
+"""What all tests share: the cases of property tests, threads, and what is made once per process.
 
-To look for new ones: `HYPOTHESIS_PROFILE=explore python -m pytest`.
+Property tests draw the same cases in every run; to look for new ones,
+`HYPOTHESIS_PROFILE=explore python -m pytest`.
 """
 
 import os
+from collections.abc import Iterator
+from functools import cache, partial
+from io import BytesIO
+from types import CodeType, SimpleNamespace
+from unittest.mock import patch
 
+import pytest
+from fontTools.ttLib import woff2
 from hypothesis import settings
+from jinja2 import BytecodeCache
+from jinja2.bccache import Bucket
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 # One thread for each test process, and for what it starts: threads of several processes that wait
 # for each other take longer than they save. NumPy is not loaded yet, and reads this once.
@@ -14,3 +25,38 @@ os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+class CompiledTemplates(BytecodeCache):
+    """What was compiled before, by name and content: it takes longer than most tests."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str, str], CodeType | None] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._codes.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._codes[bucket.key, bucket.checksum] = bucket.code
+
+
+@cache
+def decompressed(font: bytes) -> bytes:
+    out = BytesIO()
+    woff2.decompress(BytesIO(font), out)
+    return out.getvalue()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _fonts_decompressed_once() -> Iterator[None]:
+    """Every printer decompresses them, which takes longer than a short page."""
+    once = SimpleNamespace(decompress=lambda font, out: out.write(decompressed(font.read())))
+    with patch("weasyprint.text.fonts.woff2", once):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once() -> Iterator[None]:
+    environment = partial(ImmutableSandboxedEnvironment, bytecode_cache=CompiledTemplates())
+    with patch("recourse_audit.render.templates.ImmutableSandboxedEnvironment", environment):
+        yield

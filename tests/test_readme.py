@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.audits import SAMPLES, quick_audit
-from tests.command import command
+from tests.command import command, leave_out_pdfs
 
 README = Path(__file__).parents[1] / "README.md"
 DOCS = README.parent / "docs"
@@ -59,6 +59,7 @@ def test_the_commands_work_in_their_order(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("os.cpu_count", lambda: 1)
+    leave_out_pdfs(monkeypatch)
     shutil.copy(SAMPLES / "gcn.onnx", tmp_path / "model.onnx")
     for words in shown(page):
         if words[0] == "init":

@@ -111,14 +111,15 @@ def test_addresses_and_reasons_beside_ids_of_the_table_find_their_person(bundle:
         writer.writerow(["id", "reason_1"])
         writer.writerows([row["id"], f"about {place}"] for place, row in enumerate(rows_of(bundle)))
     expected = {name: (f"about {place}",) for place, name in enumerate(IDS)}
-    assert read_addresses(path) == expected
+    lines = {name: address for name, (address, _) in read_addresses(path).items()}
+    assert lines == expected
     assert read_reasons(path, most=4) == expected
 
 
 def test_ids_that_somebody_wrote_raw_are_found_as_well(tmp_path: Path) -> None:
     path = tmp_path / "addresses.csv"
     path.write_text("id,line1\n=1+1,here\n-x,there\n", encoding="utf-8")
-    assert read_addresses(path) == {"=1+1": ("here",), "-x": ("there",)}
+    assert read_addresses(path) == {"=1+1": (("here",), (None,)), "-x": (("there",), (None,))}
 
 
 def test_the_table_of_groups_is_guarded_and_its_figures_are_not() -> None:

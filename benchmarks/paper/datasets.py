@@ -14,8 +14,8 @@ from benchmarks.datasets import load_graph
 from benchmarks.engines import Bench, open_bench
 from benchmarks.paper.cache import fingerprint
 from recourse_audit.graph.graph import Graph
+from recourse_audit.search.evaluation import Scope
 from recourse_audit.search.moexp import subtree_bounds
-from recourse_audit.search.results import Scope
 
 if TYPE_CHECKING:
     from benchmarks.paper.network import Network

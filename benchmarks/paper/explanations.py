@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.graph.graph import Graph
-from recourse_audit.search.subtrees import local_graph
+from recourse_audit.search.subtrees import LocalGraph
 
 Pairs = tuple[int, ...]
 
 
 def pairs_around(graph: Graph, subject: int, hops: int) -> NDArray[np.int64]:
     """The numbers of all pairs that an explanation of the subject may contain, ascending."""
-    return local_graph(graph, np.array([subject]), hops).pairs.astype(np.int64)
+    return LocalGraph(graph, np.array([subject]), hops).pairs.astype(np.int64)
 
 
 def grown(

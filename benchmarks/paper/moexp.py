@@ -16,8 +16,8 @@ from benchmarks.paper.datasets import SEED, Dataset
 from benchmarks.paper.plans import Size
 from benchmarks.paper.published import OURS
 from recourse_audit.records.search import FrontPair, SearchResult
+from recourse_audit.search.evaluation import Scope
 from recourse_audit.search.moexp import Block, Search
-from recourse_audit.search.results import Scope
 
 BALANCED = "MOEB"
 # Our names for the baselines of a search's result. Only the first is in the paper's table.

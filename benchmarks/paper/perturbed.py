@@ -22,8 +22,8 @@ from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.search import SearchResult
+from recourse_audit.search.evaluation import Scope
 from recourse_audit.search.moexp import Search
-from recourse_audit.search.results import Scope
 
 LINKS, MODELS = "links", "models"
 SAMPLES = Path(__file__).parents[2] / "sample_models"

@@ -2,20 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 
-from recourse_audit.render.charts.svg import (
-    DASHES,
+from recourse_audit.render.drawing import (
     SHAPES,
     SMALL,
     Drawing,
     Scale,
-    apart,
     figure,
     points,
     ticks,
-    widened,
+    widen,
     width_of,
 )
 
+# One per line of a chart, so that lines can be told apart without colour.
+DASHES = (None, "7 4", "2 3", "9 3 2 3", "4 2", "12 4")
 WIDTH, HEIGHT = 640, 380
 LEFT, TOP, BOTTOM = 74, 52, 316
 LETTER = 12
@@ -34,9 +34,9 @@ def lines(title: str, across_words: str, up_words: str, series: Mapping[str, Ser
     room = max(width_of(name, SMALL) for name in drawn) + 20
     xs = [x for found in drawn.values() for x, _ in found]
     ys = [y for found in drawn.values() for _, y in found]
-    low, high = widened(min(0.0, *ys), max(0.0, *ys))
+    low, high = widen(min(0.0, *ys), max(0.0, *ys))
     across = Scale(
-        **dict(zip(("low", "high"), widened(min(xs), max(xs)), strict=True)),
+        **dict(zip(("low", "high"), widen(min(xs), max(xs)), strict=True)),
         start=LEFT,
         end=WIDTH - room,
     )
@@ -87,3 +87,16 @@ def _draw_series(drawing: Drawing, place: int, places: Sequence[tuple[float, flo
     )
     for x, y in places:
         drawing.shape(mark, x, y, 5, fill=colour)
+
+
+def apart(wished: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Positions of labels close to those wished, in order, at least a gap apart if they fit."""
+    order = sorted(range(len(wished)), key=lambda place: wished[place])
+    found = [0.0] * len(wished)
+    before = low - gap
+    for place in order:
+        before = found[place] = max(wished[place], before + gap)
+    after = high + gap
+    for place in reversed(order):
+        after = found[place] = min(found[place], after - gap)
+    return found

@@ -12,7 +12,8 @@ from benchmarks.paper.explanations import Pairs, nodes_of, parts
 from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import side_by_side, with_pairs
-from recourse_audit.search.pareto import Whole, comparable, figures, simulatability
+from recourse_audit.search.evaluation import Whole, simulatability
+from recourse_audit.search.pareto import comparable, figures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

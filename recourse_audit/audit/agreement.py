@@ -20,7 +20,7 @@ from recourse_audit.records.model import (
     Disagreement,
     GroupAgreement,
 )
-from recourse_audit.search.results import round_figure
+from recourse_audit.search.pareto import round_figure
 from recourse_audit.settings import Settings
 
 NOT_RECORDED = -1
@@ -30,7 +30,7 @@ FEATURES_NAMED = 5
 EXPLAINS = 0.5
 
 
-def recorded_decisions(settings: Settings, graph: Graph) -> Ints | None:
+def read_recorded(settings: Settings, graph: Graph) -> Ints | None:
     """Everybody's decision on record as the number of its class; None without such a column.
 
     `NOT_RECORDED` where the column is empty.
@@ -98,7 +98,7 @@ def _by_group(
         groups = [
             GroupAgreement(
                 attribute=attribute,
-                group=str(group),
+                group=group,
                 compared=int((compared & (values == group)).sum()),
                 agreeing=int((agreeing & (values == group)).sum()),
             )
@@ -173,13 +173,13 @@ def _better_cut_off(decisions: Decisions, recorded: Ints, compared: Mask) -> Bet
     if not len(possible):
         return None
     best = int(possible[np.argmax(right[possible])])
-    cut_off = rule.sign * _between(float(values[best]), float(values[best - 1]))
+    cut_off = rule.sign * _shortest_between(float(values[best]), float(values[best - 1]))
     return BetterRule(
         kind="cut_off", cut_off=cut_off, classes=rule.classes, agreeing=int(right[best])
     )
 
 
-def _between(low: float, high: float) -> float:
+def _shortest_between(low: float, high: float) -> float:
     """The number with the fewest digits that is above `low` and at most `high`."""
     middle = (low + high) / 2
     for digits in range(1, 17):

@@ -5,9 +5,9 @@ nodes are replaced by those of nodes drawn at random, everything else stays, and
 removal on the probability of the decision, or on the score, is averaged. It is compared with the
 effect with all features as they are.
 
-A node's features are looked up by its number, so a draw is a query about the same tree with other
-numbers in a few places. Effects whose grade is not settled are drawn on: the draws of a subject are
-one sequence, of which more or less is used.
+A draw is a query about the same tree with other nodes' features in a few places. Effects whose
+grade is not settled are drawn on: the draws of a subject are one sequence, of which more or less is
+used.
 
 Vocabulary
 ----------
@@ -38,7 +38,7 @@ from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.queries import Union, side_by_side, with_pairs
 from recourse_audit.records.search import SearchResult, TreeNumbers
 from recourse_audit.records.subject import AdjustedEffect, Caveat, CaveatText, Grade
-from recourse_audit.search.results import round_figure
+from recourse_audit.search.pareto import round_figure
 from recourse_audit.settings import FIRST_DRAWS, CaveatSettings
 
 # After each round there are so many times the draws that there were before it.
@@ -92,7 +92,7 @@ def confounding_nodes(graph: Graph, removal: Removal, depth: int) -> Ints:
     sources = np.searchsorted(removal.nodes, graph.arc_source[arcs])
     targets = np.searchsorted(removal.nodes, graph.arc_target[arcs])
     ways = sorted(set(zip(sources.tolist(), targets.tolist(), strict=True)))
-    gone = np.flatnonzero(~np.isin(removal.nodes, _kept_nodes(graph, removal)))
+    gone = np.flatnonzero(~np.isin(removal.nodes, _nodes_left(graph, removal)))
     subject = int(np.searchsorted(removal.nodes, removal.subject))
     places = confounding_places(
         tuple(ways), len(removal.nodes), subject, tuple(gone.tolist()), depth
@@ -100,7 +100,7 @@ def confounding_nodes(graph: Graph, removal: Removal, depth: int) -> Ints:
     return removal.nodes[list(places)]
 
 
-def _kept_nodes(graph: Graph, removal: Removal) -> Ints:
+def _nodes_left(graph: Graph, removal: Removal) -> Ints:
     ends = (graph.pair_low[removal.kept], graph.pair_high[removal.kept])
     return np.unique(np.concatenate(([removal.subject], *ends)))
 
@@ -117,7 +117,7 @@ class Effects:
         settings: CaveatSettings,
         seed: int,
     ) -> None:
-        self._graph = graph
+        self.graph = graph
         self._decisions = decisions
         self._batcher = batcher
         self._depth = depth
@@ -133,10 +133,8 @@ class Effects:
         a round of draws are packed together.
         """
         drawings = [
-            Drawing(
-                removal=removal, confounders=confounding_nodes(self._graph, removal, self._depth)
-            )
-            for removal in removals
+            Drawing(removal=each, confounders=confounding_nodes(self.graph, each, self._depth))
+            for each in removals
         ]
         open_ = [drawing for drawing in drawings if len(drawing.confounders)]
         for draws in rounds(self._settings.draws):
@@ -148,16 +146,13 @@ class Effects:
         if not open_:
             return []
         queries = [query for drawing in open_ for query in self._queries(drawing, draws)]
-        unions, rows = [union for union, _ in queries], [row for _, row in queries]
+        unions, rows = zip(*queries, strict=True)
         answers = self._batcher.ask(*side_by_side(unions, rows))
         asked = answers.reshape(len(open_), 2, -1, answers.shape[-1])
-        for number, drawing in enumerate(open_):
-            self._take(
-                drawing, self._decisions.rule.class_value(asked[number], drawing.removal.decision)
-            )
-        return [
-            drawing for drawing in open_ if drawing.effect and drawing.effect.grade == "not_settled"
-        ]
+        for answer, drawing in zip(asked, open_, strict=True):
+            watched = self._decisions.rule.class_value(answer, drawing.removal.decision)
+            self._take(drawing, watched)
+        return [each for each in open_ if each.effect and each.effect.grade == "not_settled"]
 
     def _queries(self, drawing: "Drawing", draws: int) -> Iterator[tuple[Union, Ints]]:
         """The explanation, then what is kept of it: each once for every further draw.
@@ -166,9 +161,9 @@ class Effects:
         """
         removal, first = drawing.removal, not drawing.watched.size
         donors = self._donors(removal.subject, len(drawing.confounders), draws)[drawing.draws :]
-        kept = _kept_nodes(self._graph, removal)
+        kept = _nodes_left(self.graph, removal)
         for nodes, pairs in ((removal.nodes, removal.pairs), (kept, removal.kept)):
-            union = with_pairs(self._graph, nodes, pairs)
+            union = with_pairs(self.graph, nodes, pairs)
             members = np.repeat(union.nodes[None], len(donors) + first, axis=0)
             members[int(first) :, np.searchsorted(nodes, drawing.confounders)] = donors
             row = int(np.searchsorted(nodes, removal.subject))
@@ -182,7 +177,7 @@ class Effects:
         generator = np.random.default_rng((self._seed, subject, SALT))
         shape = (draws, count)
         if self._stratum is None:
-            return generator.integers(self._graph.node_count, size=shape)
+            return generator.integers(self.graph.node_count, size=shape)
         alike = np.flatnonzero(self._stratum == self._stratum[subject])
         return alike[generator.integers(len(alike), size=shape)]
 
@@ -196,7 +191,7 @@ class Effects:
             moves = np.where(np.abs(after - before) > resolved, after - before, 0.0)
             # A probability has 1 for a unit, a score its standard deviation.
             smallest = self._settings.smallest_effect * self._decisions.spread
-            drawing.effect = adjusted_effect(
+            drawing.effect = effect_over(
                 float(moves[0]), moves[1:], smallest=smallest, resolved=float(resolved.max())
             )
 
@@ -252,7 +247,7 @@ def repeat_graph(union: Union, members: Ints) -> Union:
     )
 
 
-def adjusted_effect(
+def effect_over(
     unadjusted: float, drawn: Floats, *, smallest: float, resolved: float = 0.0
 ) -> AdjustedEffect:
     """The mean of the moves that were drawn, with its interval and its grade.
@@ -333,32 +328,23 @@ def grade(
     return "not_settled"
 
 
-class Caveats:
-    """Finds the caveats of counterfactuals, for one graph and one model."""
+def caveats_on(effects: Effects | None, search: SearchResult, decision: int) -> tuple[Caveat, ...]:
+    """The general caveats, then one for each counterfactual that has confounders.
 
-    def __init__(self, graph: Graph, effects: Effects | None) -> None:
-        """There are no `effects` where no number of hops bounds the model's reach."""
-        self._graph = graph
-        self._effects = effects
-
-    def on(self, search: SearchResult, decision: int) -> tuple[Caveat, ...]:
-        """The general caveats, then one for each counterfactual that has confounders.
-
-        There are none where removing ties changes nothing, since there is no effect then.
-        """
-        if not search.counterfactuals or search.moves_nothing:
-            return ()
-        if self._effects is None:
-            return CAUTION, UNKNOWN_REACH
-        removals = [removal_of(search.subject, decision, tree) for tree in search.numbers]
-        return (
-            CAUTION,
-            *(
-                confounder_caveat(number, tuple(self._graph.ids[nodes].tolist()), effect)
-                for number, (nodes, effect) in enumerate(self._effects.measure(removals), start=1)
-                if len(nodes)
-            ),
-        )
+    There are none where removing ties changes nothing, since there is no effect then, and no
+    `effects` where no number of hops bounds the model's reach.
+    """
+    if not search.counterfactuals or search.moves_nothing:
+        return ()
+    if effects is None:
+        return CAUTION, UNKNOWN_REACH
+    removals = [removal_of(search.subject, decision, tree) for tree in search.numbers]
+    confounded = [
+        confounder_caveat(number, tuple(effects.graph.ids[nodes].tolist()), effect)
+        for number, (nodes, effect) in enumerate(effects.measure(removals), start=1)
+        if len(nodes)
+    ]
+    return CAUTION, *confounded
 
 
 def confounder_caveat(

@@ -1,26 +1,25 @@
 """A first `audit.toml`, written from the files alone, with every guess marked as one.
 
-Three parts: what the columns of the files may mean, what the model's output and the recorded
-decisions say about the decision, and the sections as text.
+What the columns of the files may mean, then what the model's output and the recorded decisions say
+about the decision; settings and text are made from the same entries.
 """
 
 import json
 import math
 import os
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from recourse_audit.audit.inspect import PREPARATION, Inspection, check_given, inspect_with
-from recourse_audit.audit.load import Preprocessing, preprocessed
+from recourse_audit.audit.load import Preprocessing, read_features
 from recourse_audit.audit.population import SAYS_BAD, SAYS_GOOD
 from recourse_audit.errors import GraphError, InputError, ModelError, SettingsError
-from recourse_audit.graph.columns import near_matches
+from recourse_audit.graph.columns import ColumnSummary, describe_columns, near_matches
 from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.graph.graphml import survey_graphml
-from recourse_audit.graph.readers import read_graph
-from recourse_audit.graph.tables import ColumnSummary, describe_columns, survey
+from recourse_audit.graph.tables import survey
 from recourse_audit.model.roles import OutputPort, Signature
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.settings import GraphSettings, ModelSettings
@@ -41,7 +40,6 @@ REFUSALS = frozenset(
 FAILURES = REFUSALS | {"default", "defaulted", "late", "loss", "lost", "charged off", "2", "2.0"}
 MOST_GROUPS, MOST_SHOWN, MOST_NAMED = 12, 6, 200
 SEPARATORS = re.compile(r"__|[=.:_\[/ -]")
-DIRECTED = "directed = false    # CHECK: true if a tie leads one way only"
 DERIVED = (
     "# A column that is computed from others, and that the pipeline takes, is declared here:",
     "# [[graph.derived]]",
@@ -79,19 +77,6 @@ class StartingSettings:
     problem: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Draft:
-    """What is guessed about a graph: settings to read it with, the same as text, its columns."""
-
-    settings: GraphSettings
-    lines: list[str]
-    columns: list[ColumnSummary]
-
-    def values(self, name: str | None) -> tuple[str, ...]:
-        """The different values of a column, if they are few."""
-        return next((column.values for column in self.columns if column.name == name), ())
-
-
 def starting_settings(
     model: Path,
     graph_files: Mapping[str, Path | None],
@@ -120,33 +105,49 @@ def starting_settings(
         The column of nodes with what came true later.
     """
     check_given(model, "MODEL")
-    files = _check_files(graph_files)
+    files = {key: path for key, path in graph_files.items() if path is not None}
+    if set(files) not in ({"nodes", "edges"}, {"npz"}, {"graphml"}):
+        raise InputError(
+            "init needs the graph: --nodes FILE --edges FILE, or --npz FILE, or --graphml FILE"
+        )
+    for key, path in files.items():
+        check_given(path, f"--{key}")
     if preprocessing is not None:
         check_given(preprocessing, "--preprocessing")
     settings = ModelSettings(path=model, preprocessing=preprocessing)
     later = {"--recorded": recorded, "--outcome": outcome}
-    draft = _draft(files, settings, folder, {option: c for option, c in later.items() if c})
-    graph, inspection, doubts = _look(settings, draft.settings)
-    lines = draft.lines
+    later_columns = {option: name for option, name in later.items() if name is not None}
+    given, comments, columns = _guess_columns(files, settings, later_columns)
+    graph_settings = GraphSettings.model_validate(given)
+    graph, inspection, doubts = _look(settings, graph_settings)
+    given |= {key: _relative(path, folder) for key, path in files.items()}
+    lines = ["[graph]", *_entries(given, comments)]
     blocks: list[OneHotBlock] = []
     if graph is not None and preprocessing is None:
         if "npz" in files:
-            lines = [*lines, *_columns_of_x(graph.feature_names)]
+            lines += _columns_of_x(graph.feature_names)
         blocks = one_hot_blocks(graph.feature_names, graph.features, graph.attributes)
-    output = inspection.signature.output
-    decision = _decision_section(output, cut_off, recorded, draft.values(recorded))
+    if "graphml" not in files:
+        lines += _entries(
+            {"directed": False}, {"directed": "CHECK: true if a tie leads one way only"}
+        )
+    values = {column.name: column.values for column in columns}
+    decision = _decision_section(
+        inspection.signature.output, cut_off, recorded, values.get(recorded or "", ())
+    )
     if outcome is not None:
-        decision += _outcome_lines(outcome, draft.values(outcome))
-    protected = {column.name for column in draft.columns if column.distinct <= MOST_GROUPS}
-    protected -= {*draft.settings.features, *later.values()} | {draft.settings.id}
-    groups = [column.name for column in draft.columns if column.name in protected]
-    groups = [name for name in groups + [b.name for b in blocks] if _is_protected(name)]
+        decision += _outcome_lines(outcome, values.get(outcome, ()))
+    unused = {graph_settings.id, *graph_settings.features, *later_columns.values()}
+    few = [c.name for c in columns if c.distinct <= MOST_GROUPS and c.name not in unused]
+    groups = [name for name in [*few, *(b.name for b in blocks)] if _is_protected(name)]
     sections = (
-        _model_section(inspection, settings, folder, score=_is_score(output, cut_off)),
-        [*lines, *([DIRECTED] if "graphml" not in files else []), *doubts],
+        _model_section(
+            inspection, settings, folder, score=_is_score(inspection.signature.output, cut_off)
+        ),
+        [*lines, *doubts],
         *(_encoding_section(block) for block in blocks),
         decision,
-        ["[groups]", "# CHECK: the protected attributes", f"attributes = {_list(groups)}"],
+        ["[groups]", "# CHECK: the protected attributes", *_entries({"attributes": groups})],
         CLOSING.splitlines(),
     )
     return StartingSettings(
@@ -160,18 +161,6 @@ def starting_settings(
     )
 
 
-def _check_files(given: Mapping[str, Path | None]) -> dict[str, Path]:
-    """Refuse anything but one complete graph, and paths that are not files."""
-    files = {key: path for key, path in given.items() if path is not None}
-    if set(files) not in ({"nodes", "edges"}, {"npz"}, {"graphml"}):
-        raise InputError(
-            "init needs the graph: --nodes FILE --edges FILE, or --npz FILE, or --graphml FILE"
-        )
-    for key, path in files.items():
-        check_given(path, f"--{key}")
-    return files
-
-
 def _look(
     model: ModelSettings, settings: GraphSettings
 ) -> tuple[Graph | None, Inspection, list[str]]:
@@ -180,16 +169,11 @@ def _look(
     pipeline: Preprocessing | None = None
     doubts: list[str] = []
     try:
-        if model.preprocessing is None:
-            graph = read_graph(settings)
-        else:
-            graph, pipeline = preprocessed(model, settings)
+        graph, pipeline = read_features(model, settings)
     except (GraphError, SettingsError, ModelError) as error:
         if model.preprocessing is None and not isinstance(error, GraphError):
             raise
-        doubts.append(f"# CHECK: {error}")
-    if model.preprocessing is not None and graph is None:
-        doubts += DERIVED
+        doubts = [f"# CHECK: {error}", *(DERIVED if model.preprocessing is not None else ())]
     try:
         return graph, inspect_with(model, graph, pipeline)[0], doubts
     except InputError as error:
@@ -199,53 +183,23 @@ def _look(
 # ---------------------------------------------------------------- what columns may mean
 
 
-def _draft(
-    files: Mapping[str, Path], model: ModelSettings, folder: Path, later: Mapping[str, str]
-) -> _Draft:
-    """Guess what the columns of a graph's files mean; those in `later` are no features."""
-    lines = ["[graph]", *(f"{key} = {_path(path, folder)}" for key, path in files.items())]
+def _guess_columns(
+    files: Mapping[str, Path], model: ModelSettings, later: Mapping[str, str]
+) -> tuple[dict[str, object], dict[str, str], list[ColumnSummary]]:
+    """Guess what the columns of a graph's files mean; those in `later` are no features.
+
+    The settings of the graph, comments on some of them, and what the columns of nodes hold.
+    """
+    given: dict[str, object] = dict(files)
+    comments: dict[str, str] = {}
+    [path, *_] = files.values()
     if "npz" in files:
-        settings = GraphSettings(npz=files["npz"])
-        plain = model.preprocessing is None
-        graph = read_graph(settings) if plain else preprocessed(model, settings)[0]
-        columns = describe_columns(graph.attributes)
-        _check_later(columns, files["npz"], later)
-        return _Draft(settings=settings, lines=lines, columns=columns)
-    signature = OnnxModel(model, complete=False).signature
-    listed = model.preprocessing is None
-    if "graphml" in files:
-        columns, directed = survey_graphml(files["graphml"])
-        _check_later(columns, files["graphml"], later)
-        features, doubt = _feature_columns(columns, later.values(), signature.feature_count)
-        if listed and not features:
-            raise InputError(
-                f"{files['graphml']}: no node attribute holds numbers, so there are no features"
-            )
-        lines += [f"# CHECK: {doubt}", *_feature_lines(features)] if listed else []
-        lines.append(f"directed = {str(directed).lower()}    # as the file says")
-        given = {"graphml": files["graphml"], "directed": directed}
+        columns = describe_columns(read_features(model, GraphSettings(npz=path))[0].attributes)
+    elif "graphml" in files:
+        columns, given["directed"] = survey_graphml(path)
+        comments["directed"] = "as the file says"
     else:
-        columns, ties = survey(files["nodes"], "nodes"), survey(files["edges"], "edges")
-        _check_later(columns, files["nodes"], later)
-        given, more = _tie_columns(ties, files["edges"], signature)
-        others = [column for column in columns if column.name not in later.values()]
-        identifier = _id_column(others, files["nodes"])
-        unused = {identifier, *later.values()}
-        features, doubt = _feature_columns(columns, unused, signature.feature_count)
-        if listed and not features:
-            raise InputError(
-                f"{files['nodes']}: no column except the id holds numbers, so there are no features"
-            )
-        lines += [f"id = {_quote(identifier)}", *more]
-        lines += [f"# CHECK: {doubt}", *_feature_lines(features)] if listed else []
-        given |= {**files, "id": identifier}
-    if listed:
-        given["features"] = tuple(features)
-    settings = GraphSettings.model_validate(given)
-    return _Draft(settings=settings, lines=lines, columns=columns)
-
-
-def _check_later(columns: list[ColumnSummary], path: Path, later: Mapping[str, str]) -> None:
+        columns = survey(files["nodes"], "nodes")
     known = [column.name for column in columns]
     for option, name in later.items():
         if name not in known:
@@ -253,12 +207,31 @@ def _check_later(columns: list[ColumnSummary], path: Path, later: Mapping[str, s
                 f"{path}: the nodes have no column {name!r} (from {option}); "
                 f"{near_matches(name, known)}"
             )
+    if "npz" in files:
+        return given, comments, columns
+    signature = OnnxModel(model, complete=False).signature
+    unused, where = {*later.values()}, "node attribute"
+    if "nodes" in files:
+        ties = survey(files["edges"], "edges")
+        more, remarks = _tie_columns(ties, files["edges"], signature)
+        identifier = _id_column([c for c in columns if c.name not in unused], path)
+        given |= {"id": identifier, **more}
+        comments |= remarks
+        unused, where = unused | {identifier}, "column except the id"
+    features, doubt = _feature_columns(columns, unused, signature.feature_count)
+    if model.preprocessing is None:
+        if not features:
+            raise InputError(f"{path}: no {where} holds numbers, so there are no features")
+        directed = {"directed": given.pop("directed")} if "directed" in given else {}
+        given |= {"features": features, **directed}
+        comments["features"] = f"CHECK: {doubt}"
+    return given, comments, columns
 
 
 def _tie_columns(
     columns: list[ColumnSummary], path: Path, signature: Signature
-) -> tuple[dict[str, object], list[str]]:
-    """The columns of ties that are no default: as settings, and as lines."""
+) -> tuple[dict[str, object], dict[str, str]]:
+    """The columns of ties that are no default, as settings, and comments on them."""
     names = {column.name.lower(): column.name for column in columns}
     ends = next((pair for pair in END_NAMES if names.keys() >= {*pair}), None)
     if ends is None and len(columns) < 2:
@@ -267,23 +240,23 @@ def _tie_columns(
         (columns[0].name, columns[1].name) if ends is None else (names[ends[0]], names[ends[1]])
     )
     given: dict[str, object] = {}
-    lines: list[str] = []
     if (source, target) != END_NAMES[0]:
         given |= {"source": source, "target": target}
-        lines += [f"source = {_quote(source)}", f"target = {_quote(target)}"]
     kind = next((names[name] for name in KIND_NAMES if name in names), KIND_NAMES[0])
     if kind != KIND_NAMES[0]:  # a column that is named must be there, the usual one need not
         given["kind"] = kind
-        lines.append(f"kind = {_quote(kind)}    # CHECK: the kind of a tie")
     port = signature.port("edge_attributes")
     numeric = [c.name for c in columns if c.numeric and c.name not in (source, target)]
     width = None if port is None else port.inner[1]
     if isinstance(width, int) and len(numeric) > width:
         numeric = [name for name in numeric if name != "weight"][:width]
     if port is not None and numeric:
-        given["edge_attributes"] = tuple(numeric)
-        lines.append(f"edge_attributes = {_list(numeric)}    # CHECK: in the model's order")
-    return given, lines
+        given["edge_attributes"] = numeric
+    comments = {
+        "kind": "CHECK: the kind of a tie",
+        "edge_attributes": "CHECK: in the model's order",
+    }
+    return given, comments
 
 
 def _id_column(columns: list[ColumnSummary], path: Path) -> str:
@@ -347,15 +320,23 @@ def one_hot_blocks(
     """
     place = {name: number for number, name in enumerate(names)}
     binary = ((features == 0) | (features == 1)).all(axis=0)
-    candidates = sorted(
-        _groups([name for name in names if binary[place[name]]]).items(),
-        key=lambda group: (-len(group[1]), -len(group[0][0])),
-    )
+    groups: dict[tuple[str, str], dict[str, str]] = {}
+    for name in (name for name in names if binary[place[name]]):
+        for match in SEPARATORS.finditer(name):
+            prefix, label = name[: match.start()], name[match.end() :]
+            label = label.removesuffix("]") if match[0] == "[" else label
+            if prefix.strip() and label.strip():
+                groups.setdefault((prefix, match[0]), {})[name] = label
     used: set[str] = set()
     known = {*names, *others}
     blocks: list[OneHotBlock] = []
-    for (name, _), members in candidates:
-        if used.isdisjoint(members) and _has_one_per_row(features[:, [place[m] for m in members]]):
+    order = sorted(groups.items(), key=lambda group: (-len(group[1]), -len(group[0][0])))
+    for (name, _), members in order:
+        rows = features[:, [place[member] for member in members]]
+        # Exactly one 1 in every row, and not always in the same column.
+        if len({*members.values()}) < max(2, len(members)) or not used.isdisjoint(members):
+            continue
+        if (rows.sum(axis=1) == 1).all() and rows.any(axis=0).sum() > 1:
             used.update(members)
             while name in known:
                 name = f"{name}_category"  # noqa: PLW2901
@@ -365,32 +346,6 @@ def one_hot_blocks(
     return sorted(blocks, key=lambda block: place[block.columns[0]])
 
 
-def _groups(names: Sequence[str]) -> dict[tuple[str, str], dict[str, str]]:
-    """Columns by what they have before a separator; the label is what comes after it."""
-    groups: dict[tuple[str, str], dict[str, str]] = {}
-    for name in names:
-        for prefix, separator, label in _splits(name):
-            groups.setdefault((prefix, separator), {})[name] = label
-    return {
-        key: members
-        for key, members in groups.items()
-        if len(members) > 1 and len(set(members.values())) == len(members)
-    }
-
-
-def _splits(name: str) -> Iterator[tuple[str, str, str]]:
-    for match in SEPARATORS.finditer(name):
-        prefix, label = name[: match.start()], name[match.end() :]
-        label = label.removesuffix("]") if match[0] == "[" else label
-        if prefix.strip() and label.strip():
-            yield prefix, match[0], label
-
-
-def _has_one_per_row(rows: Floats) -> bool:
-    """Whether every row has exactly one 1, and not always in the same column."""
-    return bool((rows.sum(axis=1) == 1).all() and rows.any(axis=0).sum() > 1)
-
-
 # ---------------------------------------------------------------- sections
 
 
@@ -398,14 +353,16 @@ def _model_section(
     inspection: Inspection, settings: ModelSettings, folder: Path, *, score: bool
 ) -> list[str]:
     """The model, with what was guessed and measured about it as comments."""
-    signature = inspection.signature
+    signature, output = inspection.signature, inspection.signature.output.kind
     roles = ", ".join(f"{_quote(p.name)} = {_quote(p.role or '?')}" for p in signature.inputs)
-    output = signature.output.kind
     depth = inspection.probes.depth if inspection.probes is not None else None
-    lines = ["[model]", f"path = {_path(settings.path, folder)}"]
+    given = {"path": _relative(settings.path, folder)}
     if settings.preprocessing is not None:
-        pipeline = _path(settings.preprocessing, folder)
-        lines.append(f"preprocessing = {pipeline}    # raw columns in, the model's features out")
+        given["preprocessing"] = _relative(settings.preprocessing, folder)
+    lines = [
+        "[model]",
+        *_entries(given, {"preprocessing": "raw columns in, the model's features out"}),
+    ]
     lines.append(f"# roles = {{ {roles} }}    # guessed; set it if one is wrong")
     if score:
         lines.append('output = "score"    # CHECK: one column of any numbers, no probability')
@@ -427,10 +384,8 @@ def _model_section(
 def _encoding_section(block: OneHotBlock) -> list[str]:
     return [
         "[[graph.encodings]]    # CHECK: guessed from names, and because one of them is 1 per row",
-        f"name = {_quote(block.name)}",
-        'kind = "one_hot"',
-        f"columns = {_list(block.columns)}",
-        f"labels = {_list(block.labels)}",
+        *_entries({"name": block.name, "kind": "one_hot"}),
+        *_entries({"columns": block.columns, "labels": block.labels}),
     ]
 
 
@@ -449,36 +404,38 @@ def _decision_section(
         first = ", ".join(values[:MOST_SHOWN]) + (", …" if len(values) > MOST_SHOWN else "")
         there = f"{len(values)} different values ({first})" if values else "many different values"
         doubts = [f"# CHECK: {recorded!r} holds {there}, and the model has {count} classes"]
-    lines = [
-        "[decision]",
-        "# CHECK: what the classes are called, in the order of the model's output",
-        f"classes = {_list(classes)}",
-        f"favourable = {_list(classes[-1:])}    # CHECK: what a person hopes for",
-    ]
+    given: dict[str, object] = {"classes": classes, "favourable": classes[-1:]}
     if cut_off is not None:
-        of = "score" if score else "summed probability of the favourable classes"
         whole = cut_off == int(cut_off) and abs(cut_off) >= 1
-        number = str(int(cut_off)) if whole else repr(cut_off)
-        lines.append(f"cut_off = {number}    # favourable from this {of} on")
-    if score:
-        lines.append('better = "higher"    # CHECK: or "lower"')
-    if recorded is not None:
-        lines.append(f"recorded = {_quote(recorded)}    # the decisions really taken")
-    return lines + doubts
+        given["cut_off"] = int(cut_off) if whole else cut_off
+    given |= {"better": "higher"} if score else {}
+    given |= {} if recorded is None else {"recorded": recorded}
+    of = "score" if score else "summed probability of the favourable classes"
+    comments = {
+        "favourable": "CHECK: what a person hopes for",
+        "cut_off": f"favourable from this {of} on",
+        "better": 'CHECK: or "lower"',
+        "recorded": "the decisions really taken",
+    }
+    names = "# CHECK: what the classes are called, in the order of the model's output"
+    return ["[decision]", names, *_entries(given, comments), *doubts]
 
 
 def _outcome_lines(column: str, values: tuple[str, ...]) -> list[str]:
     """The column of outcomes, and which of its values are good unless they say yes or no."""
-    lines = [f"outcome = {_quote(column)}    # what came true later"]
+    given: dict[str, object] = {"outcome": column}
     there = [value for value in values if value.strip()]
-    if all(value.strip().casefold() in SAYS_GOOD | SAYS_BAD for value in there):
-        return lines
-    good = [value for value in there if value.casefold() not in FAILURES][:1]
-    lines.append(f"good_outcome = {_list(good)}    # CHECK: the values that are good")
-    if len(there) > 2:
-        bad = [value for value in there if value not in good][:MOST_SHOWN]
-        lines.append(f"bad_outcome = {_list(bad)}    # CHECK: others count as not known")
-    return lines
+    if not all(value.strip().casefold() in SAYS_GOOD | SAYS_BAD for value in there):
+        good = [value for value in there if value.casefold() not in FAILURES][:1]
+        given["good_outcome"] = good
+        if len(there) > 2:
+            given["bad_outcome"] = [value for value in there if value not in good][:MOST_SHOWN]
+    comments = {
+        "outcome": "what came true later",
+        "good_outcome": "CHECK: the values that are good",
+        "bad_outcome": "CHECK: others count as not known",
+    }
+    return _entries(given, comments)
 
 
 def _is_score(output: OutputPort, cut_off: float | None) -> bool:
@@ -504,23 +461,28 @@ def _columns_of_x(names: Sequence[str]) -> list[str]:
     return [
         "# CHECK: the columns of x, named by the archive's feature_names or numbered; give them",
         "# names in this order: rules and protected attributes refer to them",
-        *_feature_lines(names),
+        *_entries({"features": names}),
     ]
 
 
-def _feature_lines(features: Sequence[str]) -> list[str]:
-    return ["features = [", *(f"    {_quote(name)}," for name in features), "]"]
+def _entries(given: Mapping[str, object], comments: Mapping[str, str] | None = None) -> list[str]:
+    """Lines of TOML; features have one line each, below what is said about them."""
+    lines = []
+    for key, value in given.items():
+        comment = (comments or {}).get(key)
+        if key == "features" and isinstance(value, Sequence):
+            lines += [f"# {comment}"] if comment else []
+            lines += ["features = [", *(f"    {_quote(name)}," for name in value), "]"]
+        else:
+            lines.append(f"{key} = {_quote(value)}" + (f"    # {comment}" if comment else ""))
+    return lines
 
 
-def _path(path: Path, folder: Path) -> str:
+def _relative(path: Path, folder: Path) -> str:
     """A path as it is written into a file in `folder`."""
-    return _quote(Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix())
+    return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
 
 
-def _list(values: Sequence[str]) -> str:
-    return f"[{', '.join(_quote(value) for value in values)}]"
-
-
-def _quote(value: str) -> str:
-    """A TOML string; JSON's escapes are a subset of TOML's."""
+def _quote(value: object) -> str:
+    """A value as TOML writes it; JSON's strings, numbers and lists are a subset of TOML's."""
     return json.dumps(value, ensure_ascii=False)

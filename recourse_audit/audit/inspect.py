@@ -6,29 +6,26 @@ from typing import Any, TypeVar, get_args
 
 import numpy as np
 
-from recourse_audit.audit.agreement import agreement_of, recorded_decisions
-from recourse_audit.audit.large_graphs import Askable, whole_answers
+from recourse_audit.audit.agreement import agreement_of, read_recorded
+from recourse_audit.audit.large_graphs import AskedGraph, whole_answers
 from recourse_audit.audit.load import (
     LoadedAudit,
     Preprocessing,
     check_against_graph,
     check_classes,
     check_features,
-    preprocessed,
+    note_missing_ties,
+    read_features,
     rule_of,
-    with_ties_counted,
 )
 from recourse_audit.errors import InputError, ModelError, SettingsError
 from recourse_audit.graph.graph import Graph, Ints
-from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.decisions import DecisionRule
 from recourse_audit.model.probes import SEEN, TIMES_ASKED, TRIALS, probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.roles import InputPort, OutputPort, Signature
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import (
-    FORMAT,
     Agreement,
     ListedOutput,
     ModelInput,
@@ -105,12 +102,13 @@ class Inspection:
 
     @property
     def report(self) -> ModelReport:
-        """What `inspect --json` prints."""
+        """What `inspect --json` prints; no output where one of several is yet to be chosen."""
+        output = self.signature.output
+        chosen = output.taken or len(self.signature.outputs) < 2
         return ModelReport(
-            format=FORMAT,
             sha256=self.sha256,
             inputs=tuple(_as_record(ModelInput, port) for port in self.signature.inputs),
-            output=self._output,
+            output=_as_record(ModelOutput, output) if chosen else None,
             outputs=tuple(_as_record(ListedOutput, port) for port in self.signature.outputs),
             probes=self.probes,
             decision=self.decision,
@@ -118,14 +116,6 @@ class Inspection:
             problem=self.problem,
             preprocessing=self.preprocessing,
         )
-
-    @property
-    def _output(self) -> ModelOutput | None:
-        """The output that is read; None where one of several is yet to be chosen."""
-        output = self.signature.output
-        if len(self.signature.outputs) > 1 and not output.taken:
-            return None
-        return _as_record(ModelOutput, output)
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -213,13 +203,13 @@ def inspection_of(audit: LoadedAudit, settings: Path) -> Inspection:
         probes=audit.probes,
         sha256=audit.model.digest(),
         settings_file=str(settings),
-        undecided=undecided_kinds(audit.settings, audit.graph),
+        undecided=kinds_to_decide(audit.settings, audit.graph),
         **_apply_rule(audit.settings, audit.recorded, audit),
         preprocessing=None if audit.preprocessing is None else audit.preprocessing.report,
     )
 
 
-def undecided_kinds(settings: Settings, graph: Graph) -> dict[str, bool]:
+def kinds_to_decide(settings: Settings, graph: Graph) -> dict[str, bool]:
     """Kinds of ties that are neither denied nor named by a rule, and whether they are suggested.
 
     A rule for any kind, or no rules at all, names none of them, and lets all of them be suggested.
@@ -245,42 +235,42 @@ def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = Non
         Replaces that of the settings.
     """
     whole = load_settings(path) if path.suffix == ".toml" else None
-    if whole is not None:
-        settings, ties, origin = whole.model, whole.graph, path
-    else:
+    if whole is None:
         check_given(path, "MODEL")
-        settings, ties, origin = ModelSettings(path=path), None, path
+    settings = ModelSettings(path=path) if whole is None else whole.model
+    ties, origin = None if whole is None else whole.graph, path
     if graph is not None:
         ties, pipeline = _graph_settings(graph)
         settings, origin = settings.model_copy(update=pipeline), graph
     try:
-        read, preprocessing = _read(settings, ties, timeout)
+        read, preprocessing = None, None
+        if ties is not None:
+            read, preprocessing = read_features(settings, ties, timeout=timeout)
         classes = None if whole is None else len(whole.decision.classes)
         inspection, model = inspect_with(
             settings, read, preprocessing, timeout=timeout, classes=classes
         )
-        decided: dict[str, Any] = {}
-        if whole is not None and read is not None and inspection.probes is not None:
+        if whole is None:
+            return inspection
+        known: dict[str, Any] = {"settings_file": str(path)}
+        probes = inspection.probes
+        if read is not None and probes is not None:
             if graph is None:
                 check_against_graph(whole, read, preprocessing)
-            decided = _apply_rule_to(whole, read, model, inspection.probes)
+            check_classes(whole, model)
+            alone = None if probes.packing else 1
+            asked = AskedGraph(
+                graph=read,
+                batcher=QueryBatcher(model, pool_of(read), graphs_per_query=alone),
+                probes=probes,
+                rule=rule_of(whole, read, model),
+            )
+            known |= _apply_rule(whole, read_recorded(whole, read), asked)
+        if read is not None:
+            known["undecided"] = kinds_to_decide(whole, read)
     except SettingsError as error:
         raise SettingsError(f"{origin}: {error}") from None
-    if whole is None:
-        return inspection
-    undecided = {} if read is None else undecided_kinds(whole, read)
-    return replace(inspection, settings_file=str(path), undecided=undecided, **decided)
-
-
-def _read(
-    settings: ModelSettings, ties: GraphSettings | None, timeout: float | None
-) -> tuple[Graph | None, Preprocessing | None]:
-    """The graph, if one is named, with the features that a pipeline makes, if there is one."""
-    if ties is None:
-        return None, None
-    if settings.preprocessing is None:
-        return read_graph(ties), None
-    return preprocessed(settings, ties, timeout=timeout)
+    return replace(inspection, **known)
 
 
 def inspect_with(
@@ -311,7 +301,7 @@ def inspect_with(
         model = OnnxModel(settings, timeout=timeout)
         pool = None if graph is None else pool_of(graph)
         probes = probe(model, settings, pool, classes=classes)
-        probes = probes if graph is None else with_ties_counted(probes, graph)
+        probes = probes if graph is None else note_missing_ties(probes, graph)
     except ModelError as error:
         return replace(facts, signature=model.signature, problem=str(error)), model
     return replace(facts, signature=model.signature, probes=probes), model
@@ -342,33 +332,20 @@ def _graph_settings(path: Path) -> tuple[GraphSettings, dict[str, Any]]:
             )
 
 
-# ---------------------------------------------------------------- the rule over everybody
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """What asking everybody takes, where the policy need not be sound yet."""
-
-    graph: Graph
-    batcher: QueryBatcher
-    probes: ProbeReport
-    rule: DecisionRule
-
-
-def _apply_rule(settings: Settings, recorded: Ints | None, audit: Askable) -> dict[str, Any]:
+def _apply_rule(settings: Settings, recorded: Ints | None, asked: AskedGraph) -> dict[str, Any]:
     """The rule over everybody, and how it agrees with the decisions on record."""
-    every = np.arange(audit.graph.node_count)
-    decisions = audit.rule.over(whole_answers(audit, every))
+    every, rule = np.arange(asked.graph.node_count), asked.rule
+    decisions = rule.over(whole_answers(asked, every))
     decided = decisions.classes_of(decisions.everybody, every)
-    good = int(audit.rule.favourable_classes[decided[decided >= 0]].sum())
+    good = int(rule.favourable_classes[decided[decided >= 0]].sum())
     undecided = int((decided < 0).sum())
     by = settings.decision.cut_off_by
-    lines = {} if settings.decision.cut_off is None else {"": settings.decision.cut_off}
+    cut_offs = {} if settings.decision.cut_off is None else {"": settings.decision.cut_off}
     return {
         "decision": RuleReport(
-            rule=audit.rule.name,
-            cut_offs=lines if by is None else by.values,
-            better=audit.rule.better if audit.rule.scores else None,
+            rule=rule.name,
+            cut_offs=cut_offs if by is None else by.values,
+            better=rule.better if rule.scores else None,
             places=decisions.places,
             favourable=good,
             refused=len(every) - good - undecided,
@@ -376,16 +353,5 @@ def _apply_rule(settings: Settings, recorded: Ints | None, audit: Askable) -> di
         ),
         "agreement": None
         if recorded is None
-        else agreement_of(settings, audit.graph, recorded, decisions),
+        else agreement_of(settings, asked.graph, recorded, decisions),
     }
-
-
-def _apply_rule_to(
-    settings: Settings, graph: Graph, model: OnnxModel, probes: ProbeReport
-) -> dict[str, Any]:
-    """The same for a model that is open and probed."""
-    check_classes(settings, model)
-    batcher = QueryBatcher(model, pool_of(graph), graphs_per_query=None if probes.packing else 1)
-    rule = rule_of(settings, graph, model)
-    asked = _Asked(graph=graph, batcher=batcher, probes=probes, rule=rule)
-    return _apply_rule(settings, recorded_decisions(settings, graph), asked)

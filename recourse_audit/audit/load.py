@@ -7,14 +7,15 @@ the subjects are chosen: everybody, those refused, a group, or a list, all of th
 import csv
 import io
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from recourse_audit.audit.agreement import NOT_RECORDED, recorded_decisions
-from recourse_audit.audit.population import check_column, groups_by, known_outcomes
+from recourse_audit.audit.agreement import NOT_RECORDED, read_recorded
+from recourse_audit.audit.large_graphs import AskedGraph
+from recourse_audit.audit.population import check_column, groups_by, read_outcomes
 from recourse_audit.errors import InputError, ModelError, SettingsError, SubjectError
 from recourse_audit.graph.columns import (
     IN_MEMORY,
@@ -38,16 +39,19 @@ from recourse_audit.model.queries import pool_of
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import (
     PreprocessingInput,
-    PreprocessingProbes,
     PreprocessingReport,
     ProbeReport,
 )
 from recourse_audit.records.texts import unguard
-from recourse_audit.recourse.policy import Policy, open_policy
-from recourse_audit.search.results import Scope
+from recourse_audit.recourse.policy import Policy
+from recourse_audit.search.evaluation import Scope
 from recourse_audit.settings import GraphSettings, ModelSettings, Settings, load_settings
-from recourse_audit.settings.search import LARGEST_SEED
+from recourse_audit.settings.analysis import LARGEST_SEED
 from recourse_audit.settings.section import is_file
+
+UNBOUNDED_HOPS = 2
+SALT = 23
+NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,89 +59,63 @@ class Preprocessing:
     """A pipeline with the columns that it takes, and what the probes found."""
 
     encoder: Pipeline
-    probes: PreprocessingProbes
-    features: int
-
-    @property
-    def report(self) -> PreprocessingReport:
-        """What `inspect` says about it."""
-        pipeline = self.encoder
-        return PreprocessingReport(
-            file=pipeline.path.name,
-            sha256=pipeline.digest(),
-            inputs=tuple(
-                PreprocessingInput(
-                    name=one.port.name,
-                    dtype=one.port.dtype,
-                    shape=one.port.shape,
-                    columns=one.columns,
-                )
-                for one in self.encoder.intakes
-            ),
-            output=pipeline.output.name,
-            features=self.features,
-            probes=self.probes,
-        )
+    report: PreprocessingReport
 
     @property
     def problem(self) -> str:
         """Why nobody can be audited with this pipeline; empty if everybody can."""
-        notes = " ".join(self.probes.notes.values())
-        return f"{self.encoder.path}: {notes}" if self.probes.failed else ""
-
-    @property
-    def digests(self) -> dict[str, str]:
-        """SHA-256 of every file of the pipeline, by name."""
-        return self.encoder.digests
-
-    def digest(self) -> str:
-        """One SHA-256 for all of the pipeline."""
-        return self.encoder.digest()
-
-    def check(self) -> None:
-        """Refuse a pipeline whose features could not be relied on."""
-        if self.problem:
-            raise ModelError(self.problem)
+        notes = " ".join(self.report.probes.notes.values())
+        return f"{self.encoder.path}: {notes}" if self.report.probes.failed else ""
 
 
-def preprocessed(
+def read_features(
     model: ModelSettings,
     settings: GraphSettings,
     *,
     graph: Graph | None = None,
     timeout: float | None = None,
-) -> tuple[Graph, Preprocessing]:
-    """Read the graph, or take the one in memory, and have the pipeline make its features."""
+) -> tuple[Graph, Preprocessing | None]:
+    """Read the graph, or take the one in memory; have the pipeline make its features, if any."""
+    if model.preprocessing is None:
+        if graph is None:
+            return read_graph(settings), None
+        return with_computed(graph, settings, Positions("the graph")), None
     pipeline = Pipeline(model, settings, timeout=timeout)
     if graph is None:
-        graph = read_graph(settings, pipeline)
-        origin = settings.origin
+        graph, origin = read_graph(settings, pipeline.kinds), settings.origin
     else:
-        place = IN_MEMORY
-        graph = with_computed(with_raw_columns(graph, pipeline, place), settings, place)
-        origin = IN_MEMORY.name
+        raw = with_raw_columns(graph, pipeline.kinds, IN_MEMORY)
+        graph, origin = with_computed(raw, settings, IN_MEMORY), IN_MEMORY.name
     pipeline.take(pipeline.find_intakes([*graph.attributes], origin))
     columns = {name: graph.columns[name] for name in pipeline.columns}
     features = pipeline.encode_nodes(columns, graph.ids, origin)
     names = pipeline.feature_names(features.shape[1])
-    probes = probe_rows(pipeline.encode, columns, features, names)
-    preprocessing = Preprocessing(encoder=pipeline, probes=probes, features=features.shape[1])
-    return replace(graph, features=features, feature_names=names), preprocessing
-
-
-UNBOUNDED_HOPS = 2
+    report = PreprocessingReport(
+        file=pipeline.path.name,
+        sha256=pipeline.digest(),
+        inputs=tuple(
+            PreprocessingInput(
+                name=intake.port.name,
+                dtype=intake.port.dtype,
+                shape=intake.port.shape,
+                columns=intake.columns,
+            )
+            for intake in pipeline.intakes
+        ),
+        output=pipeline.output.name,
+        features=features.shape[1],
+        probes=probe_rows(pipeline.encode, columns, features, names),
+    )
+    graph = replace(graph, features=features, feature_names=names)
+    return graph, Preprocessing(encoder=pipeline, report=report)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedAudit:
+class LoadedAudit(AskedGraph):
     """Everything needed to answer for a subject."""
 
     settings: Settings
-    graph: Graph
     model: OnnxModel
-    probes: ProbeReport
-    batcher: QueryBatcher
-    rule: DecisionRule
     recorded: Ints | None
     scope: Scope
     policy: Policy
@@ -145,11 +123,6 @@ class LoadedAudit:
     encoder: Encoder | None = None
     graph_from_files: bool = True
     outcomes: Ints | None = None
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the reader must know about the model and the graph before any figure."""
-        return tuple(self.probes.notes.values())
 
 
 def load_audit(
@@ -189,21 +162,16 @@ def open_audit(
     """
     from_files = graph is None
     model = OnnxModel(settings.model, timeout=timeout) if model is None else model
-    preprocessing = None
-    if settings.model.preprocessing is not None:
-        graph, preprocessing = preprocessed(
-            settings.model, settings.graph, graph=graph, timeout=timeout
-        )
-        preprocessing.check()
-    elif graph is None:
-        graph = read_graph(settings.graph)
-    else:
-        graph = with_computed(graph, settings.graph, Positions("the graph"))
+    graph, preprocessing = read_features(
+        settings.model, settings.graph, graph=graph, timeout=timeout
+    )
+    if preprocessing is not None and preprocessing.problem:
+        raise ModelError(preprocessing.problem)
     check_features(model, graph, preprocessing)
     policy, outcomes = check_against_graph(settings, graph, preprocessing)
     classes = len(settings.decision.classes)
     probes = probe(model, settings.model, pool_of(graph), classes=classes)
-    probes = with_ties_counted(probes, graph)
+    probes = note_missing_ties(probes, graph)
     check_classes(settings, model)
     audit = assemble(settings, graph, model, probes, policy)
     return replace(
@@ -218,9 +186,14 @@ def check_against_graph(
     for name in settings.groups.attributes:
         check_column(graph, "groups.attributes", name)
     encoder = encoder_of(settings.graph, graph) if preprocessing is None else preprocessing.encoder
-    policy = open_policy(settings, graph, encoder)
-    _check_stratum(settings, graph)
-    return policy, known_outcomes(settings, graph, () if encoder is None else encoder.columns)
+    policy = Policy(settings, graph, encoder)
+    stratum, known = settings.caveats.stratum, list(graph.attributes)
+    if stratum is not None and stratum not in known:
+        raise SettingsError(
+            f"caveats.stratum: the nodes have no column {stratum!r} besides the model's features; "
+            f"{near_matches(stratum, known)}"
+        )
+    return policy, read_outcomes(settings, graph, () if encoder is None else encoder.columns)
 
 
 def assemble(
@@ -242,7 +215,7 @@ def assemble(
             repeater=Repeater(settings.model.repeat if probes.deterministic else 0, search.seed),
         ),
         rule=rule_of(settings, graph, model),
-        recorded=recorded_decisions(settings, graph),
+        recorded=read_recorded(settings, graph),
         scope=Scope(
             max_nodes=search.max_nodes,
             max_hops=search.max_hops or probes.depth or UNBOUNDED_HOPS,
@@ -262,20 +235,13 @@ def rule_of(settings: Settings, graph: Graph, model: OnnxModel) -> DecisionRule:
     return DecisionRule(settings.decision, graph, kind=output.kind, precision=output.dtype)
 
 
-def with_ties_counted(probes: ProbeReport, graph: Graph) -> ProbeReport:
+def note_missing_ties(probes: ProbeReport, graph: Graph) -> ProbeReport:
     """The same report, with one more note where no two people of the graph have a tie."""
     if graph.pair_count:
         return probes
     if len(graph.ties):
-        found = f"only ties from a person to themselves ({len(graph.ties):,})"
-    else:
-        found = "no ties at all"
-    note = (
-        f"THE GRAPH HAS NO TIES: the file of ties was read, and it holds {found}. No decision can "
-        "be explained by ties, no tie can be dropped, and every figure about ties is empty. Check "
-        "that the settings name the right file (graph)."
-    )
-    return replace(probes, notes={"no_ties": note, **probes.notes})
+        return probes.with_note("only_loops", loops=len(graph.ties))
+    return probes.with_note("no_ties")
 
 
 def check_features(
@@ -297,15 +263,6 @@ def check_features(
         )
 
 
-def _check_stratum(settings: Settings, graph: Graph) -> None:
-    name, known = settings.caveats.stratum, list(graph.attributes)
-    if name is not None and name not in known:
-        raise SettingsError(
-            f"caveats.stratum: the nodes have no column {name!r} besides the model's features; "
-            f"{near_matches(name, known)}"
-        )
-
-
 def check_classes(settings: Settings, model: OnnxModel) -> None:
     """Refuse names for more or fewer classes than the output has."""
     named, output = settings.decision.classes, model.signature.output
@@ -318,28 +275,21 @@ def check_classes(settings: Settings, model: OnnxModel) -> None:
 
 def find_subjects(audit: LoadedAudit, ids: Sequence[str]) -> list[int]:
     """The numbers of the nodes with these ids; all unknown ids are reported at once."""
-    numbers = {identifier: _number_of(audit.graph, identifier) for identifier in ids}
-    unknown = [repr(identifier) for identifier, number in numbers.items() if number is None]
+    numbers: dict[str, int] = {}
+    for identifier in ids:
+        # numpy refuses what a terminal may send and UTF-8 cannot hold
+        with suppress(UnicodeEncodeError, SubjectError):
+            identifier.encode()
+            numbers[identifier] = audit.graph.find(identifier)
+    unknown = [repr(identifier) for identifier in dict.fromkeys(ids) if identifier not in numbers]
     if unknown:
         file = audit.settings.graph.origin
-        some = ", ".join(repr(name) for name in audit.graph.ids[:3].tolist())
+        examples = ", ".join(repr(name) for name in audit.graph.ids[:3].tolist())
         raise SubjectError(
             f"{file}: there is no node with the {'id' if len(unknown) == 1 else 'ids'} "
-            f"{', '.join(unknown)}; ids look like {some}"
+            f"{', '.join(unknown)}; ids look like {examples}"
         )
-    return [number for identifier in ids if (number := numbers[identifier]) is not None]
-
-
-def _number_of(graph: Graph, identifier: str) -> int | None:
-    try:
-        identifier.encode()  # numpy refuses what a terminal may send and UTF-8 cannot hold
-        return graph.find(identifier)
-    except (UnicodeEncodeError, SubjectError):
-        return None
-
-
-SALT = 23
-NAMED = 5
+    return [numbers[identifier] for identifier in ids]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -375,25 +325,16 @@ def _choose(audit: LoadedAudit, answers: Floats, wanted: str) -> Ints:
     if wanted == "all":
         return every
     if wanted == "unfavourable":
-        return every[_mark_refused(audit, answers)]
+        if audit.recorded is None:  # including those whose answer is not a number
+            return np.flatnonzero(~audit.rule.over(answers).favourable(answers, every))
+        favourable = audit.rule.favourable_classes[audit.recorded]
+        return np.flatnonzero((audit.recorded != NOT_RECORDED) & ~favourable)
     path = Path(wanted)
     if "=" in wanted and not is_file(path):
         name, _, value = wanted.partition("=")
         values = np.array(_values(audit, name, "--subjects"))
         return np.flatnonzero(values == value)
     return _read_ids_of(audit, path)
-
-
-def _mark_refused(audit: LoadedAudit, answers: Floats) -> NDArray[np.bool_]:
-    """Who did not get a favourable decision, including those whose answer is not a number.
-
-    If decisions are on record, those count: whoever they refused.
-    """
-    if audit.recorded is not None:
-        known = audit.recorded != NOT_RECORDED
-        refused: NDArray[np.bool_] = known & ~audit.rule.favourable_classes[audit.recorded]
-        return refused
-    return ~audit.rule.over(answers).favourable(answers, np.arange(len(answers)))
 
 
 def _values(audit: LoadedAudit, name: str, option: str) -> list[str]:

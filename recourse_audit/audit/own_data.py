@@ -23,18 +23,19 @@ from recourse_audit.records.subject import (
     OwnColumn,
     OwnData,
 )
-from recourse_audit.recourse.action_edits import columns_of
 from recourse_audit.recourse.attributes import (
     SAME,
     Attribute,
     Population,
     Value,
     column_of,
+    columns_of,
     is_category,
     is_missing,
 )
 from recourse_audit.search.influential_ties import AnswerEffects
-from recourse_audit.search.results import Naming, round_figure
+from recourse_audit.search.moexp import Naming
+from recourse_audit.search.pareto import round_figure
 
 # A query about the whole graph for every person takes seconds per subject in a larger one.
 MOST_ARCS = 50_000
@@ -45,54 +46,6 @@ MOST_COLUMNS = 64
 MOST_ARCS_IN_COLUMNS = 2**20
 # References and percentiles are those of at most so many people, evenly spaced in the node table.
 MOST_PEOPLE = 2**20
-
-
-class OwnDataReports:
-    """Finds, for each subject, what the model decides on own data alone, and column by column."""
-
-    def __init__(self, audit: LoadedAudit, edited: EditedGraph, *, complete: bool = True) -> None:
-        """`complete`: the answers that `edited` knows are about everybody."""
-        self._edited = edited
-        self._decisions = edited.decisions
-        self._naming = Naming(graph=audit.graph, rule=audit.rule, kind=audit.batcher.output_kind)
-        self._reason: NotAlone = ""
-        if not audit.probes.deterministic:
-            self._reason = "random_answers"
-        elif not edited.can_stand_alone and _size(edited) > MOST_ARCS:
-            self._reason = "depends_on_others"
-        self._columns = OwnColumns(audit, edited, self._naming, complete=complete)
-
-    @property
-    def queries(self) -> int:
-        """How many queries that several subjects share count for each of them."""
-        return int(not self._reason)
-
-    def reports_on(self, subjects: Ints) -> dict[int, OwnData]:
-        """The records of several subjects, who are asked about together; without columns."""
-        order = np.sort(subjects)
-        if self._reason:
-            return dict.fromkeys(order.tolist(), OwnData(reason=self._reason))
-        answers = self._edited.without_ties(order)
-        return {
-            subject: OwnData(alone=self._alone(subject, answers[[place]]))
-            for place, subject in enumerate(order.tolist())
-        }
-
-    def with_columns(self, own_data: OwnData, asked: SubjectAnswers) -> OwnData:
-        """The record of one subject with what is found about the columns."""
-        columns, reason = self._columns.of(asked)
-        return replace(own_data, columns=columns, columns_reason=reason)
-
-    def _alone(self, subject: int, answer: Floats) -> AnswerAlone:
-        [decision] = self._decisions.names_of(answer, subject)
-        usable = bool(decision)
-        value = self._decisions.rule.values(answer).astype(np.float64)
-        return AnswerAlone(
-            decision=decision,
-            favourable=bool(self._decisions.favourable(answer, subject)[0]),
-            probabilities=self._naming.probabilities(answer)[0] if usable else {},
-            value=round_figure(float(value[0])) if usable else None,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,31 +82,61 @@ class ColumnReference:
         return round_figure(share if self.units.scale > 0 else 100 - share)
 
 
-class OwnColumns:
-    """Asks what the model answers with one own column at its reference, column by column."""
+class OwnDataReports:
+    """Finds, for each subject, what the model decides on own data alone, and column by column."""
 
-    def __init__(
-        self, audit: LoadedAudit, edited: EditedGraph, naming: Naming, *, complete: bool
-    ) -> None:
+    def __init__(self, audit: LoadedAudit, edited: EditedGraph, *, complete: bool = True) -> None:
+        """`complete`: the answers that `edited` knows are about everybody."""
+        self._edited = edited
         self._graph = audit.graph
         self._encoder = audit.encoder
-        self._naming = naming
+        self._decisions = edited.decisions
+        self._naming = Naming(graph=audit.graph, rule=audit.rule, kind=audit.batcher.output_kind)
+        random = not audit.probes.deterministic
+        self._reason: NotAlone = "random_answers" if random else ""
+        if not random and not edited.can_stand_alone and _size(edited) > MOST_ARCS:
+            self._reason = "depends_on_others"
         names = audit.graph.feature_names if self._encoder is None else self._encoder.columns
-        self._reason: NoColumns = ""
+        self._columns_reason: NoColumns = "random_answers" if random else ""
         if len(names) > MOST_COLUMNS:
-            self._reason, names = "too_many_columns", ()
+            self._columns_reason, names = "too_many_columns", ()
         elif not complete:
-            self._reason = "other_answers_not_known"
-        elif not audit.probes.deterministic:
-            self._reason = "random_answers"
+            self._columns_reason = "other_answers_not_known"
         self._columns = _references(audit, edited, names, complete=complete) if names else []
         by = audit.settings.decision.cut_off_by
         self._moves_cut_off = frozenset(
             () if by is None else Computation(audit.settings.graph).base((by.column,))
         )
 
-    def of(self, asked: SubjectAnswers) -> tuple[tuple[OwnColumn, ...], NoColumns]:
-        """The columns of one subject, and why none of them has an answer."""
+    @property
+    def queries(self) -> int:
+        """How many queries that several subjects share count for each of them."""
+        return int(not self._reason)
+
+    def reports_on(self, subjects: Ints) -> dict[int, OwnData]:
+        """The records of several subjects, who are asked about together; without columns."""
+        order = np.sort(subjects)
+        if self._reason:
+            return dict.fromkeys(order.tolist(), OwnData(reason=self._reason))
+        answers = self._edited.without_ties(order)
+        return {
+            subject: OwnData(alone=self._alone(subject, answers[[place]]))
+            for place, subject in enumerate(order.tolist())
+        }
+
+    def _alone(self, subject: int, answer: Floats) -> AnswerAlone:
+        [decision] = self._decisions.names_of(answer, subject)
+        usable = bool(decision)
+        value = self._decisions.rule.values(answer).astype(np.float64)
+        return AnswerAlone(
+            decision=decision,
+            favourable=bool(self._decisions.favourable(answer, subject)[0]),
+            probabilities=self._naming.probabilities(answer)[0] if usable else {},
+            value=round_figure(float(value[0])) if usable else None,
+        )
+
+    def with_columns(self, own_data: OwnData, asked: SubjectAnswers) -> OwnData:
+        """The record of one subject with the model's answer for one own column at its reference."""
         graph, subject = self._graph, asked.subject
         stored = [column.read(graph, subject) for column in self._columns]
         records = [
@@ -163,31 +146,34 @@ class OwnColumns:
                 unit="" if column.units is None else column.units.unit,
                 reference=column.in_user_units(column.stored, graph),
                 percentile=column.percentile(value),
-                reason=self._reason_against(column),
+                reason="" if self._columns_reason else self._reason_against(column),
             )
             for column, value in zip(self._columns, stored, strict=True)
         ]
-        if self._reason:
-            return tuple(replace(record, reason="") for record in records), self._reason
+        reason = self._columns_reason
         places = [place for place, record in enumerate(records) if not record.reason]
-        features = self._features(subject, places, asked.edited.batcher)
-        finite: Mask = np.asarray(np.isfinite(features).all(axis=1))
-        differs = np.array([stored[place] != self._columns[place].stored for place in places], bool)
-        effects = AnswerEffects(asked, self._naming)
-        answers = np.repeat(effects.own, len(places), axis=0)
-        rows = np.flatnonzero(finite & differs)
-        known = _ask(asked, features[rows])
-        if known is None:
-            return tuple(records), "too_large"
-        answers[rows] = known
-        for place, usable, answer in zip(places, finite, effects.records(answers), strict=True):
-            reason: NoColumnAnswer = "" if answer else "not_a_number"
-            records[place] = replace(
-                records[place],
-                answer=answer if usable else None,
-                reason=reason if usable else "no_features",
-            )
-        return tuple(records), ""
+        if not reason:
+            features = self._features(subject, places, asked.edited.batcher)
+            finite: Mask = np.asarray(np.isfinite(features).all(axis=1))
+            differs = [stored[place] != self._columns[place].stored for place in places]
+            effects = AnswerEffects(asked, self._naming)
+            answers = np.repeat(effects.own, len(places), axis=0)
+            rows = np.flatnonzero(finite & np.array(differs, bool))
+            known = _ask(asked, features[rows])
+            if known is None:
+                reason = "too_large"
+            else:
+                answers[rows] = known
+                for place, usable, answer in zip(
+                    places, finite, effects.records(answers), strict=True
+                ):
+                    why: NoColumnAnswer = "" if answer else "not_a_number"
+                    records[place] = replace(
+                        records[place],
+                        answer=answer if usable else None,
+                        reason=why if usable else "no_features",
+                    )
+        return replace(own_data, columns=tuple(records), columns_reason=reason)
 
     def _reason_against(self, column: ColumnReference) -> NoColumnAnswer:
         """Why a column is not asked about, whoever's it is."""

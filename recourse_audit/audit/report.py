@@ -1,25 +1,23 @@
 """Reports on subjects: the search, the options and the caveats put together, block by block."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from recourse_audit.audit.caveats import Caveats, Effects
+from recourse_audit.audit.caveats import Effects, caveats_on
 from recourse_audit.audit.large_graphs import is_large, whole_answers
 from recourse_audit.audit.load import LoadedAudit, find_subjects
 from recourse_audit.audit.own_data import OwnDataReports
 from recourse_audit.errors import AnswerError
-from recourse_audit.graph.graph import Floats, Indices, Ints
+from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood, spans
 from recourse_audit.model.decisions import Decisions
-from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
+from recourse_audit.model.edited_graph import EditedGraph
 from recourse_audit.model.queries import whole
 from recourse_audit.records.recourse import Certificate, Recourse, WhatIf
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.records.subject import (
-    FORMAT,
-    Caveat,
     Decision,
     DecisionLine,
     EgoNetwork,
@@ -32,8 +30,8 @@ from recourse_audit.records.subject import (
 from recourse_audit.recourse.search import FoundOptions, RecourseSearch, failure
 from recourse_audit.recourse.what_if import Change, read_changes
 from recourse_audit.search.influential_ties import on_whole_graph
-from recourse_audit.search.moexp import Block, Search
-from recourse_audit.search.results import Naming, Outcome, round_figure
+from recourse_audit.search.moexp import Block, Naming, Outcome, Search
+from recourse_audit.search.pareto import round_figure
 
 # How many people near a subject can be drawn.
 MOST_SHOWN = 60
@@ -87,13 +85,13 @@ def reports_on(
     wanted = np.unique(np.asarray(subjects, dtype=np.int64))
     audit.model.reseed(audit.scope.seed)
     complete = not audit.batcher.one_row_per_query
-    audit, answers = repeated_answers(audit, wanted)
+    audit, answers = ask_twice(audit, wanted)
     reporter = Reporter(audit, answers, complete=complete)
     for block in reporter.search.blocks(wanted):
         yield from reporter.on_block(block, changes)
 
 
-def repeated_answers(audit: LoadedAudit, nodes: Ints) -> tuple[LoadedAudit, Floats]:
+def ask_twice(audit: LoadedAudit, nodes: Ints) -> tuple[LoadedAudit, Floats]:
     """Those of `whole_answers`, asked twice; the audit gets a note if the answers differ.
 
     A model that answers for one node per query is asked once; of the blocks of a large graph, a
@@ -104,7 +102,7 @@ def repeated_answers(audit: LoadedAudit, nodes: Ints) -> tuple[LoadedAudit, Floa
         return audit, whole_answers(audit, nodes)
     with batcher.repeater.always():
         answers = whole_answers(audit, nodes)
-    probes = audit.probes.with_whole_graph_repeated(batcher.repeater.result)
+    probes = audit.probes.with_repeats(batcher.repeater.result, "whole_graph")
     return replace(audit, probes=probes), answers
 
 
@@ -113,30 +111,24 @@ class Reporter:
 
     def __init__(self, audit: LoadedAudit, answers: Floats, *, complete: bool = True) -> None:
         """`answers` are those of `whole_answers`; `complete` ones are about everybody."""
-        seed = audit.scope.seed
-        decisions = audit.rule.over(answers)
+        graph, batcher, seed = audit.graph, audit.batcher, audit.scope.seed
         self._audit = audit
-        batcher = audit.batcher
-        self._whole_again = int(
-            batcher.repeater.asks_twice
-            and not batcher.one_row_per_query
-            and not is_large(audit.graph)
-        )
         self._answers = answers
-        self._decisions = decisions
-        self._naming = Naming(graph=audit.graph, rule=audit.rule, kind=audit.batcher.output_kind)
-        self.search = Search(audit.graph, audit.batcher, decisions, audit.scope)
-        self._edited = EditedGraph(audit.graph, batcher, audit.probes, decisions)
-        self._recourse = RecourseSearch(self._edited, audit.policy, seed)
-        depth, caveats = audit.probes.depth, audit.settings.caveats
-        self._caveats = Caveats(
-            audit.graph,
-            None
-            if depth is None
-            else Effects(audit.graph, batcher, decisions, depth, caveats, seed),
+        self._complete = complete
+        self._decisions = decisions = audit.rule.over(answers)
+        # The whole graph is asked about for everybody, and again where answers are repeated.
+        self._whole_again = int(
+            batcher.repeater.asks_twice and not batcher.one_row_per_query and not is_large(graph)
         )
+        self._naming = Naming(graph=graph, rule=audit.rule, kind=batcher.output_kind)
+        self.search = Search(graph, batcher, decisions, audit.scope)
+        self._edited = EditedGraph(graph, batcher, audit.probes, decisions)
+        self._recourse = RecourseSearch(self._edited, audit.policy, seed)
+        self._effects, depth = None, audit.probes.depth
+        if depth is not None:
+            settings = audit.settings.caveats
+            self._effects = Effects(graph, batcher, decisions, depth, settings, seed)
         self._own_data = OwnDataReports(audit, self._edited, complete=complete)
-        self._ego_networks = EgoNetworks(audit, answers, decisions, complete=complete)
 
     def on_block(
         self, block: Block, changes: Sequence[Change] = ()
@@ -144,19 +136,30 @@ class Reporter:
         """Report on the subjects of one block."""
         usable = self._decisions.usable(self._answers[block.subjects])
         for subject in block.subjects[~usable].tolist():
-            yield subject, self.failed(subject, NOT_A_NUMBER)
+            yield subject, self.report_failure(subject, NOT_A_NUMBER)
         rest = Block(subjects=block.subjects[usable], bounds=block.bounds[usable])
         own_data = self._own_data.reports_on(rest.subjects)
+        outcomes: Iterable[tuple[int, Outcome | None]]
+        if self._audit.probes.ties_matter:
+            outcomes = ((outcome.subject, outcome) for outcome in self.search.run_block(rest))
+        else:
+            outcomes = ((subject, None) for subject in rest.subjects.tolist())
         begun = [
             (subject, *self._report(subject, outcome, changes, own_data[subject]))
-            for subject, outcome in self._search_block(rest)
+            for subject, outcome in outcomes
         ]
-        options = [found for _, _, found in begun if found is not None]
-        recourse = iter(self._recourse.with_side_effects(options))
-        for subject, report, found in begun:
-            yield subject, report if found is None else _with_recourse(report, next(recourse))
+        every = [options for _, _, options in begun if options is not None]
+        recourses = iter(self._recourse.with_side_effects(every))
+        for subject, report, options in begun:
+            if options is None:
+                yield subject, report
+                continue
+            recourse = next(recourses)
+            # What was asked about others counts for whoever has the options.
+            measured = sum(option.side_effects.measured for option in recourse.options)
+            yield subject, replace(report, recourse=recourse, queries=report.queries + measured)
 
-    def failed(self, subject: int, reason: str) -> SubjectReport:
+    def report_failure(self, subject: int, reason: str) -> SubjectReport:
         """The report on a subject for whom something went wrong."""
         return replace(
             self._begin(subject),
@@ -165,131 +168,98 @@ class Reporter:
             queries=_share(None) + self._whole_again,
         )
 
-    def _search_block(self, block: Block) -> Iterator[tuple[int, Outcome | None]]:
-        """What the search found for each subject; nothing where ties do not matter."""
-        if self._audit.probes.ties_matter:
-            yield from ((outcome.subject, outcome) for outcome in self.search.run_block(block))
-        else:
-            yield from ((subject, None) for subject in block.subjects.tolist())
-
     def _report(
-        self,
-        subject: int,
-        outcome: Outcome | None,
-        changes: Sequence[Change],
-        own_data: OwnData,
+        self, subject: int, outcome: Outcome | None, changes: Sequence[Change], own_data: OwnData
     ) -> tuple[SubjectReport, FoundOptions | None]:
         """The report on a subject, and the options that still lack their side effects."""
-        found = outcome if isinstance(outcome, SearchResult) else None
-        begun = self._begin(subject, found)
+        result = outcome if isinstance(outcome, SearchResult) else None
+        report = self._begin(subject, result)
         batcher = self._audit.batcher
         before = batcher.graphs
         asked = self._edited.about(subject)
-        disagreement = self._disagreement(subject)
+        disagreement = self._disagreement(report)
         with batcher.repeater.working_on(subject):
-            with_ties = begun if found is None else self._with_whole_graph(asked, begun, found)
+            if result is not None:
+                budget = self._audit.settings.search.carrier_budget
+                removed = [numbers.removed for numbers in result.numbers]
+                confirmed, carriers = on_whole_graph(
+                    asked, self._naming, result.counterfactuals, removed, budget
+                )
+                report = replace(report, counterfactuals=confirmed, carriers=carriers)
             own_data = self._own_data.with_columns(own_data, asked)
-            caveats = () if found is None else self._caveats_on(found, begun.subject)
-            options = None if disagreement else self._recourse.find(asked, found)
-            report = replace(
-                with_ties,
-                caveats=caveats,
-                recourse=disagreement,
-                own_data=own_data,
-                what_if=self._recourse.what_if(subject, changes) if changes else None,
-                note=_note(outcome),
-                error=outcome.reason if isinstance(outcome, SearchFailure) else "",
-            )
+            if result is not None:
+                decision = self._decisions.classes.index(report.subject.decision)
+                report = replace(report, caveats=caveats_on(self._effects, result, decision))
+            options = None if disagreement else self._recourse.find(asked, result)
+            what_if = self._recourse.what_if(subject, changes) if changes else None
         repeats = batcher.repeater.result
         together = _share(outcome) + self._own_data.queries
         finished = replace(
             report,
+            recourse=disagreement,
+            own_data=own_data,
+            what_if=what_if,
+            note=_note(outcome),
+            error=outcome.reason if isinstance(outcome, SearchFailure) else "",
             queries=together + self._whole_again + batcher.graphs - before,
             repeats=repeats,
             probes=report.probes.with_repeats(repeats),
         )
         return finished, options
 
-    def _begin(self, subject: int, found: SearchResult | None = None) -> SubjectReport:
+    def _begin(self, subject: int, result: SearchResult | None = None) -> SubjectReport:
         """What is known before anything more is asked: the decision, the search, who is near.
 
         Whoever is near may have to be asked about, by `explain` of a model that answers for one
         node per query; that is for the picture alone and is not counted.
         """
-        decision = self._decision(subject)
+        answer, audit = self._answers[[subject]], self._audit
+        [decided] = self._decisions.names_of(answer, subject)
         report = SubjectReport(
-            format=FORMAT,
-            subject=decision,
+            subject=Decision(
+                id=str(audit.graph.ids[subject]),
+                decision=decided,
+                favourable=bool(self._decisions.favourable(answer, subject)[0]),
+                probabilities=self._naming.probabilities(answer)[0] if decided else {},
+            ),
             decision=self._line(subject),
             baselines={},
-            ego_network=self._ego_networks.of(subject, found),
-            probes=self._audit.probes,
+            ego_network=self.ego_network(subject, result),
+            probes=audit.probes,
         )
-        if found is None:
+        if result is None:
             return report
-        shown = found.counterfactuals
+        pairs = result.counterfactuals
         return replace(
             report,
-            search=found.extent,
-            explanation=shown[0].explanation if shown else None,
-            counterfactuals=shown,
-            front=found.front,
-            front_size=found.front_size,
-            baselines=found.baselines,
-            objective_grid=found.objective_grid,
+            search=result.extent,
+            explanation=pairs[0].explanation if pairs else None,
+            counterfactuals=pairs,
+            front=result.front,
+            front_size=result.front_size,
+            baselines=result.baselines,
+            objective_grid=result.objective_grid,
         )
 
-    def _with_whole_graph(
-        self, asked: SubjectAnswers, report: SubjectReport, found: SearchResult
-    ) -> SubjectReport:
-        """What the counterfactuals do on the whole graph, and which ties carry the decision."""
-        budget = self._audit.settings.search.carrier_budget
-        removed = [numbers.removed for numbers in found.numbers]
-        shown, carriers = on_whole_graph(
-            asked, self._naming, found.counterfactuals, removed, budget
-        )
-        return replace(report, counterfactuals=shown, carriers=carriers)
-
-    def _caveats_on(self, found: SearchResult, decision: Decision) -> tuple[Caveat, ...]:
-        return self._caveats.on(found, self._decisions.classes.index(decision.decision))
-
-    def _decision(self, subject: int) -> Decision:
-        answer = self._answers[[subject]]
-        [decided] = self._decisions.names_of(answer, subject)
-        return Decision(
-            id=str(self._audit.graph.ids[subject]),
-            decision=decided,
-            favourable=bool(self._decisions.favourable(answer, subject)[0]),
-            probabilities=self._naming.probabilities(answer)[0] if decided else {},
-        )
-
-    def _decision_on_record(self, subject: int) -> str | None:
-        """The decision on record for a subject; "" where the column is empty."""
-        recorded = self._audit.recorded
-        if recorded is None:
-            return None
-        return (*self._decisions.classes, "")[int(recorded[subject])]
-
-    def _disagreement(self, subject: int) -> Recourse | None:
+    def _disagreement(self, report: SubjectReport) -> Recourse | None:
         """What stands in place of options where the record and the model differ."""
-        recorded, decided = self._decision_on_record(subject), self._decision(subject).decision
+        recorded, decided = report.decision.recorded, report.subject.decision
         if not recorded or not decided or recorded == decided:
             return None
-        most = self._audit.policy.settings.max_changes
         return Recourse(
             status="model_disagrees",
-            certificate=Certificate(max_changes=most),
-            margin=self._line(subject).margin,
+            certificate=Certificate(max_changes=self._audit.policy.settings.max_changes),
+            margin=report.decision.margin,
         )
 
     def _line(self, subject: int) -> DecisionLine:
         """How the decision on a subject was taken."""
         decisions, answer = self._decisions, self._answers[[subject]]
-        rule = decisions.rule
+        rule, recorded = decisions.rule, self._audit.recorded
         line = DecisionLine(
             rule=rule.name,
             better=rule.better if rule.scores else None,
-            recorded=self._decision_on_record(subject),
+            recorded=None if recorded is None else (*decisions.classes, "")[int(recorded[subject])],
         )
         if rule.name != "argmax":
             cut_off = round_figure(float(decisions.cut_offs(subject)))
@@ -303,11 +273,46 @@ class Reporter:
             rank=decisions.rank(answer, subject),
         )
 
+    def ego_network(self, subject: int, search: SearchResult | None) -> EgoNetwork | None:
+        """Who is near a subject, and what the model decides on them; None without ties.
 
-def _with_recourse(report: SubjectReport, recourse: Recourse) -> SubjectReport:
-    """The finished report: what was asked about others counts for whoever has the options."""
-    measured = sum(option.side_effects.measured for option in recourse.options)
-    return replace(report, recourse=recourse, queries=report.queries + measured)
+        These are the nodes within the hops that explanations may reach, nearest first, as many as
+        can be drawn, with every tie between them: everything a picture needs.
+        """
+        graph, reach = self._audit.graph, self._audit.scope.max_hops
+        if not graph.degree(subject):
+            return None
+        near = neighbourhood(graph, np.array([subject]), reach)
+        nearest = np.argsort(near.hops, kind="stable")
+        trees = () if search is None else search.numbers
+        in_trees = sorted({node for tree in trees for node in tree.nodes})
+        wanted = np.searchsorted(near.nodes, np.array(in_trees, np.int64))
+        others = nearest[~np.isin(nearest, wanted)][: max(MOST_SHOWN - len(wanted), 0)]
+        chosen = np.sort(np.concatenate((wanted, others)))
+        nodes, hops = near.nodes[chosen], near.hops[chosen]
+        answers = self._answers[nodes]
+        if not self._complete:
+            unknown = np.flatnonzero(np.isnan(answers).any(axis=1))
+            rows = nodes[unknown].astype(np.int64)
+            answers[unknown] = self._audit.batcher.ask(whole(graph), rows)
+        names = self._decisions.names_of(answers, nodes)
+        favourable: list[bool] = self._decisions.favourable(answers, nodes).tolist()
+        return EgoNetwork(
+            nodes=tuple(
+                EgoNode(
+                    id=str(graph.ids[nodes[place]]),
+                    hops=int(hops[place]),
+                    decision=names[place],
+                    favourable=favourable[place],
+                )
+                for place in np.argsort(hops, kind="stable").tolist()
+            ),
+            ties=_ties_among(graph, nodes),
+            shown=len(nodes),
+            total=len(near.nodes),
+            hops=reach,
+            limit=MOST_SHOWN,
+        )
 
 
 def _share(outcome: Outcome | None) -> int:
@@ -334,91 +339,25 @@ def _note(outcome: Outcome | None) -> Note:
     return "first_moves_nothing" if outcome.counterfactuals[0].relevance == 0 else ""
 
 
-class EgoNetworks:
-    """Who is near a subject, and what the model decides on them: everything a picture needs.
+def _ties_among(graph: Graph, nodes: Indices) -> tuple[EgoTie, ...]:
+    """The ties among some nodes, one entry per kind between two of them, in canonical order.
 
-    These are the nodes within the hops that explanations may reach, nearest first, as many as can
-    be drawn, with every tie between them.
+    Looks every other node up in each one's neighbours, so that a hub costs a few steps.
     """
-
-    def __init__(
-        self, audit: LoadedAudit, answers: Floats, decisions: Decisions, *, complete: bool
-    ) -> None:
-        """`answers` are those on the whole graph.
-
-        If they are not `complete`, nodes without an answer are asked about when they are shown.
-        """
-        self._graph = audit.graph
-        self._batcher = audit.batcher
-        self._answers = answers
-        self._decisions = decisions
-        self._hops = audit.scope.max_hops
-        self._complete = complete
-
-    def of(self, subject: int, search: SearchResult | None) -> EgoNetwork | None:
-        """The ego network of a subject; None without ties. Walks the neighbourhood once."""
-        if not self._graph.degree(subject):
-            return None
-        near = neighbourhood(self._graph, np.array([subject]), self._hops)
-        nearest = np.argsort(near.hops, kind="stable")
-        trees = () if search is None else search.numbers
-        in_trees = sorted({node for tree in trees for node in tree.nodes})
-        wanted = np.searchsorted(near.nodes, np.array(in_trees, np.int64))
-        others = nearest[~np.isin(nearest, wanted)][: max(MOST_SHOWN - len(wanted), 0)]
-        chosen = np.sort(np.concatenate((wanted, others)))
-        nodes, hops = near.nodes[chosen], near.hops[chosen]
-        neighbours = self._neighbours(nodes, hops.tolist())
-        ties = self._ties(nodes)
-        order = np.argsort(hops, kind="stable").tolist()
-        return EgoNetwork(
-            nodes=tuple(neighbours[place] for place in order),
-            ties=ties,
-            shown=len(neighbours),
-            total=len(near.nodes),
-            hops=self._hops,
-            limit=MOST_SHOWN,
-        )
-
-    def _neighbours(self, nodes: Indices, hops: Sequence[int]) -> list[EgoNode]:
-        """What the model decides on some nodes, given in ascending order."""
-        answers = self._answers[nodes]
-        if not self._complete:
-            unknown = np.flatnonzero(np.isnan(answers).any(axis=1))
-            rows = nodes[unknown].astype(np.int64)
-            answers[unknown] = self._batcher.ask(whole(self._graph), rows)
-        names = self._decisions.names_of(answers, nodes)
-        favourable: list[bool] = self._decisions.favourable(answers, nodes).tolist()
-        people = zip(self._graph.ids[nodes].tolist(), hops, names, favourable, strict=True)
-        return [
-            EgoNode(id=name, hops=hop, decision=decision, favourable=good)
-            for name, hop, decision, good in people
-        ]
-
-    def _ties(self, nodes: Indices) -> tuple[EgoTie, ...]:
-        """The ties among some nodes, one entry per kind between two of them, in canonical order.
-
-        Looks every other node up in each one's neighbours, so that a hub costs a few steps.
-        """
-        graph, pairs = self._graph, []
-        for place, node in enumerate(nodes.tolist()):
-            later, own = nodes[place + 1 :], graph.neighbours(node)
-            position = own.searchsorted(later)
-            there = position < len(own)
-            there[there] = own[position[there]] == later[there]
-            pairs.append(graph.neighbour_pair[graph.starts[node] + position[there]])
-        return self._kinds(np.concatenate(pairs))
-
-    def _kinds(self, pairs: Indices) -> tuple[EgoTie, ...]:
-        """What ties there are between the people of each pair."""
-        graph = self._graph
-        arcs, owner = spans(graph.pair_starts, pairs)
-        ties = np.unique(np.stack((owner, graph.arc_tie[arcs])), axis=1)  # one has two arcs
-        of_kind = np.stack((ties[0], graph.ties.kind[ties[1]]))
-        (place, kind), counts = np.unique(of_kind, axis=1, return_counts=True)
-        low, high = (graph.ids[ends[pairs]].tolist() for ends in (graph.pair_low, graph.pair_high))
-        return tuple(
-            EgoTie(ends=(str(low[at]), str(high[at])), kind=graph.ties.kinds[number], count=count)
-            for at, number, count in zip(
-                place.tolist(), kind.tolist(), counts.tolist(), strict=True
-            )
-        )
+    pairs_of = []
+    for place, node in enumerate(nodes.tolist()):
+        later, own = nodes[place + 1 :], graph.neighbours(node)
+        position = own.searchsorted(later)
+        there = position < len(own)
+        there[there] = own[position[there]] == later[there]
+        pairs_of.append(graph.neighbour_pair[graph.starts[node] + position[there]])
+    pairs = np.concatenate(pairs_of)
+    arcs, owner = spans(graph.pair_starts, pairs)
+    ties = np.unique(np.stack((owner, graph.arc_tie[arcs])), axis=1)  # one has two arcs
+    of_kind = np.stack((ties[0], graph.ties.kind[ties[1]]))
+    (place, kind), counts = np.unique(of_kind, axis=1, return_counts=True)
+    low, high = (graph.ids[ends[pairs]].tolist() for ends in (graph.pair_low, graph.pair_high))
+    return tuple(
+        EgoTie(ends=(str(low[at]), str(high[at])), kind=graph.ties.kinds[number], count=count)
+        for at, number, count in zip(place.tolist(), kind.tolist(), counts.tolist(), strict=True)
+    )

@@ -20,7 +20,6 @@ from recourse_audit.audit.report import recourse_search
 from recourse_audit.errors import InputError, ModelError
 from recourse_audit.graph.graph import Floats, Graph, Ints, Ties, build_graph
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.edited_graph import new_ties
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
@@ -29,7 +28,6 @@ from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.recourse import Action, Recourse, SetAction, TogetherAction
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.records.subject import (
-    STABILITY_FORMAT,
     StabilityPoint,
     StabilityReport,
     StabilityRow,
@@ -40,6 +38,7 @@ SALT = 11
 POINTS = 5
 # Statuses that say which options there are, or that there are none.
 KNOWN = ("verified", "certified_infeasible")
+Column = NDArray[np.float32] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,19 +61,18 @@ def standing(
 ) -> Standing:
     """Take from a subject's results what is compared."""
     pairs = search.counterfactuals if search is not None and not search.moves_nothing else ()
+    options = None
+    if recourse is not None and recourse.status in KNOWN:
+        options = frozenset(_touch(action) for each in recourse.options for action in each.actions)
     return Standing(
         decision=decision,
         probabilities=probabilities,
         explained_by=frozenset(pairs[0].explanation.nodes) if pairs else None,
-        options=_what_options_touch(recourse) if recourse and recourse.status in KNOWN else None,
+        options=options,
     )
 
 
-def _what_options_touch(recourse: Recourse) -> frozenset[str]:
-    return frozenset(_touches(action) for option in recourse.options for action in option.actions)
-
-
-def _touches(action: Action) -> str:
+def _touch(action: Action) -> str:
     """What a change touches, whatever it does with it."""
     if isinstance(action, SetAction):
         return repr(action.attribute)
@@ -101,12 +99,12 @@ def stability_row(
     )
 
 
-def jaccard(one: frozenset[str] | None, other: frozenset[str] | None) -> float | None:
+def jaccard(first: frozenset[str] | None, second: frozenset[str] | None) -> float | None:
     """The Jaccard distance of two sets: 0 for two empty ones, None if one is not known."""
-    if one is None or other is None:
+    if first is None or second is None:
         return None
-    either = one | other
-    return round(1 - len(one & other) / len(either), 6) if either else 0.0
+    either = first | second
+    return round(1 - len(first & second) / len(either), 6) if either else 0.0
 
 
 def curve(rows: Sequence[StabilityRow], *, changed: bool) -> tuple[StabilityPoint, ...]:
@@ -115,24 +113,22 @@ def curve(rows: Sequence[StabilityRow], *, changed: bool) -> tuple[StabilityPoin
         (row for row in rows if row.changed == changed and row.explanation is not None),
         key=lambda row: row.strength,
     )
-    points = []
-    for run in np.array_split(np.arange(len(ordered)), min(POINTS, len(ordered)) or 1):
-        part = [ordered[place] for place in run]
-        if part:
-            options = [row.options for row in part if row.options is not None]
-            points.append(
-                StabilityPoint(
-                    strength=_mean([row.strength for row in part]),
-                    explanation=_mean([row.explanation or 0.0 for row in part]),
-                    options=_mean(options) if options else None,
-                    rows=len(part),
-                )
-            )
-    return tuple(points)
+    runs = np.array_split(np.arange(len(ordered)), min(POINTS, len(ordered)) or 1)
+    parts = [[ordered[place] for place in run] for run in runs if run.size]
 
+    def mean(values: Iterable[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return round(float(np.mean(known)), 6) if known else None
 
-def _mean(values: Sequence[float]) -> float:
-    return round(float(np.mean(values)), 6)
+    return tuple(
+        StabilityPoint(
+            strength=mean(row.strength for row in part) or 0.0,
+            explanation=mean(row.explanation for row in part) or 0.0,
+            options=mean(row.options for row in part),
+            rows=len(part),
+        )
+        for part in parts
+    )
 
 
 def with_link(graph: Graph, subject: int, other: int) -> Graph:
@@ -140,10 +136,15 @@ def with_link(graph: Graph, subject: int, other: int) -> Graph:
 
     Its weight and attributes are the usual ones for ties of that kind.
     """
-    ties = graph.ties
+    ties, usual = graph.ties, new_ties(graph)
     own = ties.kind[(ties.source == subject) | (ties.target == subject)]
     kind = int(np.bincount(own if len(own) else ties.kind, minlength=1).argmax())
-    usual = new_ties(graph)
+
+    def extend(column: Column, typical: Column) -> Column:
+        if column is None or typical is None:
+            return None
+        return np.concatenate((column, typical[kind : kind + 1]))
+
     changed = build_graph(
         ids=graph.ids,
         features=graph.features,
@@ -155,20 +156,11 @@ def with_link(graph: Graph, subject: int, other: int) -> Graph:
             target=np.append(ties.target, np.int32(other)),
             kind=np.append(ties.kind, ties.kind.dtype.type(kind)),
             kinds=ties.kinds,
-            weight=_with_row(ties.weight, usual.weight, kind),
-            attributes=_with_row(ties.attributes, usual.attributes, kind),
+            weight=extend(ties.weight, usual.weight),
+            attributes=extend(ties.attributes, usual.attributes),
         ),
     )
     return replace(changed, more=graph.more)
-
-
-def _with_row(
-    column: NDArray[np.float32] | None, usual: NDArray[np.float32] | None, kind: int
-) -> NDArray[np.float32] | None:
-    """A column of the table of ties, with the usual value for a kind appended."""
-    if column is None or usual is None:
-        return None
-    return np.concatenate((column, usual[kind : kind + 1]))
 
 
 def draw_subjects(audit: LoadedAudit, count: int) -> list[int]:
@@ -180,7 +172,8 @@ def draw_subjects(audit: LoadedAudit, count: int) -> list[int]:
     refused = usable & ~decisions.favourable(answers, every)
     able = every[refused] if refused.any() else every[usable]
     drawn = np.random.default_rng((audit.scope.seed, SALT)).permutation(able)[:count]
-    return [int(subject) for subject in np.sort(drawn)]
+    subjects: list[int] = np.sort(drawn).tolist()
+    return subjects
 
 
 def by_links(
@@ -224,23 +217,22 @@ def _explain_again(
     done: Callable[[], None],
 ) -> StabilityReport:
     """Compare where subjects stand with where they stand in perturbed audits, one after another."""
+    names = audit.graph.ids
     before = standings(audit, subjects, with_options=with_options)
     rows: list[StabilityRow] = []
     for people, perturbation, changed in perturbed:
-        answered = [subject for subject in people if before[subject] is not None]
+        answered = [subject for subject in people if subject in before]
         after = standings(changed, answered, with_options=with_options)
-        for subject in answered:
-            here, there = before[subject], after[subject]
-            if here is not None and there is not None:
-                name = str(audit.graph.ids[subject])
-                rows.append(stability_row(name, perturbation, here, there))
+        rows += [
+            stability_row(str(names[subject]), perturbation, before[subject], after[subject])
+            for subject in answered
+            if subject in after
+        ]
         done()
-    unanswered = [str(audit.graph.ids[subject]) for subject in subjects if before[subject] is None]
     return StabilityReport(
-        format=STABILITY_FORMAT,
         kind=kind,
         subjects=len(subjects),
-        unanswered=tuple(unanswered),
+        unanswered=tuple(str(names[subject]) for subject in subjects if subject not in before),
         rows=tuple(rows),
         changed=curve(rows, changed=True),
         unchanged=curve(rows, changed=False),
@@ -249,30 +241,26 @@ def _explain_again(
 
 def standings(
     audit: LoadedAudit, subjects: Sequence[int], *, with_options: bool
-) -> dict[int, Standing | None]:
-    """Where subjects stand; None where the model's answer is not a number."""
+) -> dict[int, Standing]:
+    """Where subjects stand, except where the model's answer is not a number."""
     wanted: Ints = np.unique(np.asarray(subjects, dtype=np.int64))
     answers = whole_answers(audit, wanted)
     decisions = audit.rule.over(answers)
-    found: dict[int, Standing | None] = dict.fromkeys(wanted.tolist())
+    known: dict[int, Standing] = {}
     search = Search(audit.graph, audit.batcher, decisions, audit.scope)
     recourse = recourse_search(audit, decisions)
     for outcome in search.run(wanted[decisions.usable(answers[wanted])]):
         if not isinstance(outcome, SearchFailure):
             options = recourse.run(outcome.subject, outcome) if with_options else None
             own = answers[[outcome.subject]]
-            chances = _scale(own[0], decisions)
+            # Numbers whose distance is how far an answer moved: of a score, in its deviations.
+            if decisions.rule.scores:
+                chances = np.concatenate((own[0], -own[0])) / decisions.spread
+            else:
+                chances = np.exp(own[0])
             [decided] = decisions.names_of(own, outcome.subject)
-            found[outcome.subject] = standing(decided, chances, outcome, options)
-    return found
-
-
-def _scale(answer: Floats, decisions: Decisions) -> Floats:
-    """Numbers whose distance is how far an answer moved: of a score, in standard deviations."""
-    if decisions.rule.scores:
-        return np.concatenate((answer, -answer)) / decisions.spread
-    chances: Floats = np.exp(answer)
-    return chances
+            known[outcome.subject] = standing(decided, chances, outcome, options)
+    return known
 
 
 def with_new_tie(audit: LoadedAudit, subject: int, other: int) -> LoadedAudit:
@@ -282,7 +270,7 @@ def with_new_tie(audit: LoadedAudit, subject: int, other: int) -> LoadedAudit:
         audit,
         graph=graph,
         batcher=_batcher(audit.model, graph, packing=audit.probes.packing),
-        policy=replace(audit.policy, graph=graph),
+        policy=audit.policy.on(graph),
     )
 
 

@@ -35,19 +35,41 @@ from recourse_audit.errors import InputError
 from recourse_audit.settings.section import exists, is_folder
 
 MARKER = ".recourse-audit"
-OWNER_ONLY = 0o077
 BUNDLE = "bundle"
+SETTINGS, STORE, LOG = "settings.json", "store.sqlite", "run.jsonl"
+# What every finished bundle has; the comparison of groups only if there are protected attributes.
+FILES = (
+    MARKER,
+    STORE,
+    SETTINGS,
+    "data/subjects.jsonl",
+    "data/subjects.csv",
+    "data/subjects.parquet",
+)
+GROUP_REPORT = "groups.json"
+MANIFEST, SIGNATURE, CHECKSUMS = "manifest.json", "manifest.sig", "checksums.txt"
+# What is made from a finished bundle, each with a manifest of its own; where it waits until it is
+# complete, and where the one before waits until it is in place.
+FOLDERS: tuple[Literal["pages", "letters"], ...] = ("pages", "letters")
+NEW, OLD = ".new", ".old"
+DERIVED = {f"{name}{ending}": name for name in FOLDERS for ending in ("", NEW, OLD)}
+# What is in a bundle that has begun, besides folders that were made from it.
+NAMES = {
+    *("work", LOG, GROUP_REPORT, MANIFEST, SIGNATURE, CHECKSUMS),
+    *(name.split("/")[0] for name in FILES),
+}
+# "damaged" is a bundle of which files are missing, so that it cannot be resumed.
+State = Literal["new", "unfinished", "finished", "damaged"]
 
 
-def find_irregular(folder: Path, within: Collection[str] | None = None) -> Iterator[str]:
+def find_irregular(
+    folder: Path, within: Collection[str] | None = None, before: str = ""
+) -> Iterator[str]:
     """Entries that are neither files nor folders, at any depth, as "name: is a symbolic link".
 
-    With `within`, of the folders in it only those with these names are searched.
+    With `within`, of the folders in it only those with these names are searched. Names get what
+    is `before` them in front.
     """
-    yield from _find_irregular(folder, "", within)
-
-
-def _find_irregular(folder: Path, before: str, within: Collection[str] | None) -> Iterator[str]:
     with os.scandir(folder) as entries:
         ordered = sorted(entries, key=lambda entry: entry.name)
     for entry in ordered:
@@ -56,7 +78,7 @@ def _find_irregular(folder: Path, before: str, within: Collection[str] | None) -
             yield f"{name}: is a symbolic link"
         elif entry.is_dir(follow_symlinks=False):
             if within is None or entry.name in within:
-                yield from _find_irregular(folder / entry.name, f"{name}/", within)
+                yield from find_irregular(folder / entry.name, within, f"{name}/")
         elif not entry.is_file(follow_symlinks=False):
             yield f"{name}: is not a regular file"
 
@@ -85,10 +107,9 @@ def read_plain(path: Path) -> bytes | None:
         return file.read() if stat.S_ISREG(os.fstat(handle).st_mode) else None
 
 
-def write_plain(path: Path, content: bytes) -> None:
+def write_plain(path: Path, content: bytes, flag: int = os.O_TRUNC) -> None:
     """Write a file that only its owner can read; a link in its place is not followed."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-    handle = os.open(path, flags, 0o600)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | flag, 0o600)
     try:
         write_all(handle, content)
     finally:
@@ -114,16 +135,6 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-@contextmanager
-def owner_only() -> Iterator[None]:
-    """Only the owner can read files that this process, and those it starts, make meanwhile."""
-    before = os.umask(OWNER_ONLY)
-    try:
-        yield
-    finally:
-        os.umask(before)
-
-
 def marker_text(what: str) -> bytes:
     """The content of the file that says that a folder was made by this program."""
     return (
@@ -142,14 +153,11 @@ def is_ours(folder: Path, what: str) -> bool:
 
     The latter is left if a command is killed just as it begins.
     """
-    if is_marked(folder, what):
+    entries = os.listdir(folder)  # noqa: PTH208
+    if is_marked(folder, what) or not entries:
         return True
-    if any(entry != MARKER for entry in os.listdir(folder)):  # noqa: PTH208
-        return False
     begun = read_plain(folder / MARKER)
-    if begun is None:
-        return not os.path.lexists(folder / MARKER)
-    return marker_text(what).startswith(begun)
+    return entries == [MARKER] and begun is not None and marker_text(what).startswith(begun)
 
 
 def refuse_others(folder: Path, what: str) -> None:
@@ -187,10 +195,6 @@ def remove_if_empty(folder: Path) -> None:
             raise
 
 
-# A file system that is read only, or somebody else's bundle, can be locked all the same.
-_NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS}
-
-
 @contextmanager
 def hold_lock(folder: Path, *, new: bool = False) -> Iterator[int]:
     """Hold the lock of a bundle; gives the handle of its marker.
@@ -198,85 +202,36 @@ def hold_lock(folder: Path, *, new: bool = False) -> Iterator[int]:
     Only the owner can read what is written meanwhile. With `new` the marker may be missing, and is
     then made, empty: whoever holds the lock says whether the folder may become a bundle.
     """
+    handle, before = -1, os.umask(0o077)
     try:
-        handle = _open_marker(folder / MARKER, new=new)
-    except OSError as error:
-        raise _no_lock(folder, error) from None
-    try:
-        _lock(handle, folder)
-        with owner_only():
-            yield handle
+        try:
+            handle = _open_marker(folder / MARKER, new=new)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"{folder}: another command is writing into it; wait for it to end, or choose "
+                "another folder"
+            ) from None
+        except OSError as error:
+            raise InputError(
+                f"{folder}: cannot be locked ({error.strerror}), so nothing is written; choose a "
+                "folder on a disk where you may write and that has locks"
+            ) from None
+        yield handle
     finally:
-        os.close(handle)
+        os.umask(before)
+        if handle >= 0:
+            os.close(handle)
 
 
 def _open_marker(marker: Path, *, new: bool) -> int:
-    flags = os.O_RDWR | os.O_NOFOLLOW | (os.O_CREAT if new else 0)
+    """A file system that is read only, or somebody else's bundle, can be locked all the same."""
     try:
-        return os.open(marker, flags, 0o600)
+        return os.open(marker, os.O_RDWR | os.O_NOFOLLOW | (os.O_CREAT if new else 0), 0o600)
     except OSError as error:
-        if error.errno not in _NOT_WRITABLE:
+        if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
     return os.open(marker, os.O_RDONLY | os.O_NOFOLLOW)
-
-
-def _lock(handle: int, folder: Path) -> None:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise InputError(
-            f"{folder}: another command is writing into it; wait for it to end, or choose another "
-            "folder"
-        ) from None
-    except OSError as error:
-        raise _no_lock(folder, error) from None
-
-
-def _no_lock(folder: Path, error: OSError) -> InputError:
-    return InputError(
-        f"{folder}: cannot be locked ({error.strerror}), so nothing is written; choose a folder on "
-        "a disk where you may write and that has locks"
-    )
-
-
-def keep_private(folder: Path) -> None:
-    """Let only the owner into a folder, where the file system knows owners."""
-    with suppress(PermissionError):
-        folder.chmod(0o700)
-
-
-# "damaged" is a bundle of which files are missing, so that it cannot be resumed.
-State = Literal["new", "unfinished", "finished", "damaged"]
-FILES = (
-    MARKER,
-    "store.sqlite",
-    "settings.json",
-    "data/subjects.jsonl",
-    "data/subjects.csv",
-    "data/subjects.parquet",
-)
-SETTINGS, STORE = "settings.json", "store.sqlite"
-# The comparison of groups, in a bundle whose settings name protected attributes.
-GROUP_REPORT = "groups.json"
-MANIFEST = "manifest.json"
-SIGNATURE = "manifest.sig"
-CHECKSUMS = "checksums.txt"
-LOG = "run.jsonl"
-# What is made from a finished bundle, each with a manifest of its own.
-FOLDERS: tuple[Literal["pages", "letters"], ...] = ("pages", "letters")
-# Where it waits until it is complete, and where the one before waits until it is in place.
-NEW, OLD = ".new", ".old"
-# What is in a bundle that has begun, besides folders that were made from it.
-NAMES = {
-    "work",
-    LOG,
-    GROUP_REPORT,
-    MANIFEST,
-    SIGNATURE,
-    CHECKSUMS,
-    *(name.split("/")[0] for name in FILES),
-}
-DERIVED = {f"{name}{ending}": name for name in FOLDERS for ending in ("", NEW, OLD)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,7 +242,7 @@ class BundleFolder:
 
     @property
     def store(self) -> Path:
-        return self.folder / "store.sqlite"
+        return self.folder / STORE
 
     @property
     def log(self) -> Path:
@@ -320,7 +275,7 @@ class BundleFolder:
             return "unfinished"
         if all((self.folder / name).is_file() for name in (*FILES, MANIFEST, CHECKSUMS)):
             return "finished"
-        names = {path.name for path in self.folder.iterdir()}
+        names = {*os.listdir(self.folder)}  # noqa: PTH208
         begun = names == {MARKER} or "work" in names
         return "new" if begun and names <= NAMES | set(DERIVED) else "damaged"
 
@@ -332,7 +287,8 @@ class BundleFolder:
         with hold_lock(self.folder, new=True) as marker:
             state = self.state()
             if read_plain(self.folder / MARKER) != marker_text(BUNDLE):
-                keep_private(self.folder)
+                with suppress(PermissionError):  # where the file system knows owners
+                    self.folder.chmod(0o700)
                 os.ftruncate(marker, 0)
                 write_all(marker, marker_text(BUNDLE))
                 os.fsync(marker)
@@ -388,21 +344,15 @@ def writing(folder: Path) -> Iterator[None]:
     """Translate what goes wrong while a bundle is written."""
     try:
         yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(_cannot(folder, reason)) from None
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error):
-            raise InputError(
-                f"{folder}: another command is reading its checkpoint; wait for it to end"
-            ) from None
-        raise InputError(_cannot(folder, str(error))) from None
-    except DAMAGE as error:
-        raise InputError(
-            f"{folder}: the checkpoint of finished work is damaged ({error}); restore it, or start "
-            "over with --fresh"
-        ) from None
-
-
-def _cannot(folder: Path, reason: str) -> str:
-    return f"{folder}: cannot be written ({reason}); fix this and rerun the same command to resume"
+    except (OSError, *DAMAGE) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        if isinstance(error, sqlite3.OperationalError) and "locked" in reason:
+            problem = "another command is reading its checkpoint; wait for it to end"
+        elif isinstance(error, OSError | sqlite3.OperationalError):
+            problem = f"cannot be written ({reason}); fix this and rerun the same command to resume"
+        else:
+            problem = (
+                f"the checkpoint of finished work is damaged ({reason}); restore it, or start over "
+                "with --fresh"
+            )
+        raise InputError(f"{folder}: {problem}") from None

@@ -1,48 +1,73 @@
-"""The manifest of a bundle: what was audited, a digest of every file, and a chain of events.
+"""What is sealed: the manifest of a bundle, those of folders made from it, and the log of a run.
 
-It depends on the audit alone: not on the time, the folder, or the number of workers. The events
-seal the rest of the manifest, so that not a byte of it can change unnoticed. Digests
-also seal what is made from a bundle. Each problem is one line that begins with the file it is
-about, as it is named inside the folder.
+A manifest has a digest of every file, and one of everything else in it, so that not a byte can
+change unnoticed. That of a bundle depends on the audit alone: not on the time, the folder, or the
+number of workers. The log is the one file of a bundle that no two runs share; its lines are chained
+by hashes, so that a changed one is noticed.
+
+Pages and letters are made from a finished bundle, each in a folder with its own `manifest.json`,
+which has the digest of the bundle's, and `checksums.txt` for `sha256sum -c`. Files are collected in
+a folder beside the one that they replace, which they do when all are there; whatever goes wrong
+before, the folder beside goes, and the one that was there stays.
 """
 
 import hashlib
 import hmac
+import os
 import platform
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from recourse_audit.bundle.layout import (
     CHECKSUMS,
     FILES,
     GROUP_REPORT,
     MANIFEST,
+    MARKER,
+    NEW,
+    OLD,
     SIGNATURE,
     BundleFolder,
+    marker_text,
     read_plain,
+    refuse_others,
+    remove_folder,
+    sync,
+    write_plain,
 )
+from recourse_audit.bundle.signature import Signer
+from recourse_audit.bundle.store import chunk_digests
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.bundle import (
-    FORMAT,
-    ChunkDone,
+    ChunkDigest,
     Command,
     Counts,
+    DerivedManifest,
     Fingerprint,
     Inputs,
+    LogLine,
+    MadeWith,
     Manifest,
-    OutputFile,
-    Sealed,
-    Started,
 )
-from recourse_audit.records.codec import FINGERPRINT, MANIFEST_DOCUMENT, compact
+from recourse_audit.records.codec import (
+    DERIVED_MANIFEST,
+    FINGERPRINT,
+    LOG_LINE,
+    MANIFEST_DOCUMENT,
+    Document,
+)
 from recourse_audit.records.model import ProbeReport, Repeats
 from recourse_audit.records.recourse import STATUSES, Compared
 
 PACKAGES = ("recourse-audit", "networkx", "numpy", "onnxruntime", "pyarrow", "scipy")
+SHORTEST_KEY = 16
+M = TypeVar("M", Manifest, DerivedManifest)
 
 
 def digest(path: Path) -> str:
@@ -62,58 +87,39 @@ def versions() -> dict[str, str]:
     return packages | {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SealedFolder:
-    """A folder as its manifest says it is: a digest of every file, and whose key signed it."""
+def manifest_text(document: Document[M], manifest: M) -> str:
+    """A manifest as it is written, with a digest of everything else in it."""
+    rest = replace(manifest, content="")
+    return document.write_indented(replace(rest, content=digest_of(document.write(rest))))
 
-    folder: Path
-    digests: dict[str, str]
-    signed_by: str | None
 
-    def find_added(self, *more: str, apart: tuple[str, ...] = ()) -> Iterator[str]:
-        """Files that the manifest does not name, nor `more`; folders `apart` have their own."""
-        known = {*self.digests, *more, MANIFEST, CHECKSUMS}
-        known |= {SIGNATURE} if self.signed_by else set()
-        for path in sorted(self.folder.rglob("*")):
-            inside = path.relative_to(self.folder)
-            is_apart = len(inside.parts) > 1 and inside.parts[0] in apart
-            if inside.as_posix() not in known and not is_apart and not path.is_dir():
-                yield f"{inside.as_posix()}: was added"
+def parse_manifest(document: Document[M], content: bytes) -> M:
+    """The manifest in a text, if not a byte of it was changed."""
+    manifest = document.read(content)
+    if manifest_text(document, manifest).encode() != content:
+        raise DocumentError("this manifest was changed after it was sealed; restore it")
+    return manifest
 
-    def find_altered(self) -> Iterator[str]:
-        """Files that are missing or were changed."""
-        for name, value in self.digests.items():
-            path = self.folder / name
-            if not path.is_file():
-                yield f"{name}: is missing"
-            elif digest(path) != value:
-                yield f"{name}: was changed"
 
-    def check_key(self, public_key: str | None) -> Iterator[str]:
-        """A problem if it is not signed with the expected key."""
-        if public_key is not None and self.signed_by != public_key:
-            lacking = "is not signed" if self.signed_by is None else "is signed with another key"
-            yield f"{MANIFEST}: {lacking}"
-
-    def check_checksums(self) -> Iterator[str]:
-        """A problem if the checksums are not those of the manifest."""
-        content = read_plain(self.folder / CHECKSUMS)
-        if content is None:
-            yield f"{CHECKSUMS}: is missing"
-        elif content != checksums_text(self.folder, self.digests).encode():
-            yield f"{CHECKSUMS}: was changed, or does not agree with the manifest"
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a bundle, if it is as it was written."""
+    content = read_plain(folder / MANIFEST)
+    if content is None:
+        raise InputError(f"{folder / MANIFEST}: is missing; run the audit again")
+    try:
+        return parse_manifest(MANIFEST_DOCUMENT, content)
+    except DocumentError as error:
+        raise InputError(f"{folder / MANIFEST}: {error}") from None
 
 
 def checksums_text(folder: Path, digests: dict[str, str]) -> str:
     """Digests in the form that `sha256sum -c` reads, of all files and the manifest itself."""
-    signature = folder / SIGNATURE
-    more = {MANIFEST: digest(folder / MANIFEST)}
-    more |= {SIGNATURE: digest(signature)} if signature.is_file() else {}
-    return "".join(f"{value}  {name}\n" for name, value in sorted((digests | more).items()))
+    names = [name for name in (MANIFEST, SIGNATURE) if (folder / name).is_file()]
+    whole = digests | {name: digest(folder / name) for name in names}
+    return "".join(f"{value}  {name}\n" for name, value in sorted(whole.items()))
 
 
-SHORTEST_KEY = 16
-Event = TypeVar("Event", Started, ChunkDone, Sealed)
+# ---------------------------------------------------------------- the manifest of a bundle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,15 +131,14 @@ class Evidence:
     inputs: Inputs
     probes: ProbeReport
     id_key: bytes | None
-    signed_by: str | None
+    signer: Signer | None
 
 
-def make_manifest(bundle: BundleFolder, evidence: Evidence, store: sqlite3.Connection) -> Manifest:
-    """The manifest of the files that are in the bundle."""
-    counts = count_results(store)
+def seal_bundle(bundle: BundleFolder, evidence: Evidence, store: sqlite3.Connection) -> Manifest:
+    """Put the manifest, its signature and the checksums into the bundle, in this order."""
+    counts, signer = count_results(store), evidence.signer
     names = (*FILES, GROUP_REPORT) if (bundle.folder / GROUP_REPORT).is_file() else FILES
     manifest = Manifest(
-        format=FORMAT,
         versions=versions(),
         command=evidence.command,
         fingerprint=fingerprint_digest(evidence.fingerprint),
@@ -142,11 +147,18 @@ def make_manifest(bundle: BundleFolder, evidence: Evidence, store: sqlite3.Conne
         probes=evidence.probes.with_repeats(counts.repeats),
         counts=counts,
         hashed_ids=None if evidence.id_key is None else hash_ids(store, evidence.id_key),
-        files={name: _output_file(bundle.folder / name) for name in names},
-        signed_by=evidence.signed_by,
-        events=(),
+        files={name: digest(bundle.folder / name) for name in names},
+        signed_by=None if signer is None else signer.public,
+        chunks=tuple(chunks_in(store)),
     )
-    return replace(manifest, events=tuple(chain_of(manifest, chunk_digests(store))))
+    text = manifest_text(MANIFEST_DOCUMENT, manifest)
+    bundle.write(MANIFEST, text)
+    if signer is None:
+        (bundle.folder / SIGNATURE).unlink(missing_ok=True)
+    else:
+        bundle.write(SIGNATURE, signer.sign(text))
+    bundle.write(CHECKSUMS, checksums_text(bundle.folder, manifest.files))
+    return manifest
 
 
 def fingerprint_digest(fingerprint: Fingerprint) -> str:
@@ -154,38 +166,17 @@ def fingerprint_digest(fingerprint: Fingerprint) -> str:
     return digest_of(FINGERPRINT.write(fingerprint))
 
 
-def chain_of(
-    manifest: Manifest, chunks: Iterable[ChunkDone]
-) -> Iterator[Started | ChunkDone | Sealed]:
-    """The events of an audit: begun, each chunk finished, sealed with the rest of the manifest."""
-    first = _chain_event("", Started(fingerprint=manifest.fingerprint, hash=""))
-    yield first
-    before = first.hash
-    for chunk in chunks:
-        done = _chain_event(before, replace(chunk, hash=""))
-        yield done
-        before = done.hash
-    rest = digest_of(MANIFEST_DOCUMENT.write(replace(manifest, events=())))
-    yield _chain_event(before, Sealed(content=rest, hash=""))
-
-
-def _chain_event(before: str, event: Event) -> Event:
-    """The event with a hash of itself, given the hash of the one before."""
-    return replace(event, hash=digest_of(before + compact(event.to_dict())))
-
-
 def count_results(store: sqlite3.Connection) -> Counts:
     """How many there are of everything in a store."""
-    [[subjects, queries, evaluations, chunks]] = store.execute(
-        "SELECT count(*), coalesce(sum(queries), 0), coalesce(sum(evaluations), 0), "
-        "count(DISTINCT chunk) FROM subjects"
+    [[people, subjects, chunks, queries, evaluations, *repeats, compared, deviation]] = (
+        store.execute(
+            "SELECT (SELECT count(*) FROM people), count(*), count(DISTINCT chunk), "
+            "coalesce(sum(queries), 0), coalesce(sum(evaluations), 0), "
+            "coalesce(sum(calls_repeated), 0), coalesce(sum(calls_differed), 0), "
+            "coalesce(max(largest_difference), 0.0), coalesce(sum(answers_compared), 0), "
+            "coalesce(max(largest_deviation), 0.0) FROM subjects"
+        )
     )
-    [[repeated, differed, difference, compared, deviation]] = store.execute(
-        "SELECT coalesce(sum(calls_repeated), 0), coalesce(sum(calls_differed), 0), "
-        "coalesce(max(largest_difference), 0.0), coalesce(sum(answers_compared), 0), "
-        "coalesce(max(largest_deviation), 0.0) FROM subjects"
-    )
-    [[people]] = store.execute("SELECT count(*) FROM people")
     counts = dict(store.execute("SELECT status, count(*) FROM subjects GROUP BY status").fetchall())
     return Counts(
         people=people,
@@ -193,29 +184,17 @@ def count_results(store: sqlite3.Connection) -> Counts:
         statuses={status: counts.get(status, 0) for status in STATUSES},
         chunks=chunks,
         queries=queries,
-        repeats=Repeats(calls=repeated, differed=differed, largest=difference),
+        repeats=Repeats(**dict(zip(("calls", "differed", "largest"), repeats, strict=True))),
         evaluations=evaluations,
         compared=Compared(answers=compared, largest=deviation),
     )
 
 
-def chunk_digests(store: sqlite3.Connection) -> Iterator[ChunkDone]:
-    """Each chunk in order: its number, its subjects, and a digest of their documents."""
-    rows = store.execute("SELECT chunk, number, document FROM subjects ORDER BY chunk, number")
-    current, count, content = -1, 0, hashlib.sha256()
-    for chunk, number, document in rows:
-        if chunk != current:
-            if count:
-                yield _chunk_done(current, count, content.hexdigest())
-            current, count, content = chunk, 0, hashlib.sha256()
-        count += 1
-        content.update(f"{number} {document}\n".encode())
-    if count:
-        yield _chunk_done(current, count, content.hexdigest())
-
-
-def _chunk_done(chunk: int, subjects: int, content: str) -> ChunkDone:
-    return ChunkDone(chunk=chunk, subjects=subjects, content=content, hash="")
+def chunks_in(store: sqlite3.Connection) -> Iterator[ChunkDigest]:
+    """The chunks of a store, in order."""
+    return chunk_digests(
+        store.execute("SELECT chunk, number, document FROM subjects ORDER BY chunk, number")
+    )
 
 
 def hash_ids(store: sqlite3.Connection, key: bytes) -> tuple[str, ...]:
@@ -238,36 +217,171 @@ def read_id_key(path: Path) -> bytes:
     return key
 
 
-def seal(bundle: BundleFolder, manifest: Manifest, signature: str | None) -> None:
-    """Put the manifest, its signature and the checksums into the bundle, in this order."""
-    bundle.write(MANIFEST, MANIFEST_DOCUMENT.write_indented(manifest))
-    if signature is None:
-        (bundle.folder / SIGNATURE).unlink(missing_ok=True)
-    else:
-        bundle.write(SIGNATURE, signature)
-    files = {name: file.sha256 for name, file in manifest.files.items()}
-    bundle.write(CHECKSUMS, checksums_text(bundle.folder, files))
+# ---------------------------------------------------------------- pages and letters
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a bundle, if it is as it was written."""
-    content = read_plain(folder / MANIFEST)
-    if content is None:
-        raise InputError(f"{folder / MANIFEST}: is missing; run the audit again")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DerivedFolder:
+    """A folder made from a bundle, by the folder of the bundle and its own name."""
+
+    bundle: Path
+    name: Literal["pages", "letters"]
+
+    @property
+    def folder(self) -> Path:
+        return self.bundle / self.name
+
+    @property
+    def new(self) -> Path:
+        """Where files wait until all are there."""
+        return self.bundle / f"{self.name}{NEW}"
+
+    @property
+    def old(self) -> Path:
+        """Where the folder made before waits until the new one is in its place."""
+        return self.bundle / f"{self.name}{OLD}"
+
+    def tidy(self) -> None:
+        """Clear up after a command that was killed: what was there stays, or comes back."""
+        refuse_others(self.folder, self.name)
+        if self.old.is_dir() and not self.folder.exists():
+            self.old.replace(self.folder)
+        remove_folder(self.old, self.name)
+        remove_folder(self.new, self.name)
+
+    @contextmanager
+    def remake(self, made_with: MadeWith, signer: Signer | None = None) -> Iterator["NewFolder"]:
+        """Give a folder to put files into, which then takes the place of this one.
+
+        The lock of the bundle must be held.
+        """
+        self.tidy()
+        new = NewFolder(self.new, self.name)
+        try:
+            yield new
+            new.seal(digest(self.bundle / MANIFEST), made_with, signer)
+            if self.folder.exists():
+                self.folder.replace(self.old)
+            self.new.replace(self.folder)
+            sync(self.bundle)
+            remove_folder(self.old, self.name)
+        except BaseException:
+            with suppress(OSError):  # what stopped this may keep anything from being removed
+                remove_folder(self.new, self.name)
+            raise
+
+    def read_manifest(self) -> DerivedManifest | None:
+        """The folder's manifest, if there is one that was made from this bundle as it is."""
+        try:
+            manifest = DERIVED_MANIFEST.read(read_plain(self.folder / MANIFEST) or b"")
+        except DocumentError:
+            return None
+        return manifest if manifest.of == digest(self.bundle / MANIFEST) else None
+
+    def is_there(self, *, paper: bool) -> bool:
+        """Whether the folder is there already, made from this bundle, whoever asked for it.
+
+        Made where PDFs could not be, it is not complete once they can (`paper`).
+        """
+        manifest = self.read_manifest()
+        return manifest is not None and (manifest.made_with.paper or not paper)
+
+
+class NewFolder:
+    """Files that wait beside the folder which they are to replace, with their digests."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        self._path = path
+        self._digests: dict[str, str] = {}
+        path.mkdir()
+        self.put(MARKER, marker_text(what))
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write a file."""
+        path = self._path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_plain(path, content)
+        self._digests[name] = hashlib.sha256(content).hexdigest()
+
+    def seal(self, of: str, made_with: MadeWith, signer: Signer | None) -> None:
+        """Write down what all files are, and wait until a power loss cannot take them."""
+        files = dict(sorted(self._digests.items()))
+        public = None if signer is None else signer.public
+        manifest = DerivedManifest(of=of, made_with=made_with, files=files, signed_by=public)
+        text = manifest_text(DERIVED_MANIFEST, manifest)
+        write_plain(self._path / MANIFEST, text.encode())
+        if signer is not None:
+            write_plain(self._path / SIGNATURE, signer.sign(text).encode())
+        write_plain(self._path / CHECKSUMS, checksums_text(self._path, files).encode())
+        os.sync()
+
+
+# ---------------------------------------------------------------- the log
+
+
+class RunLog:
+    """Appends lines to a file; `now` tells the time as text."""
+
+    def __init__(self, path: Path, now: Callable[[], str]) -> None:
+        self._path = path
+        self._now = now
+        self._before = ""
+        if path.exists():
+            self._resume()
+
+    def add(self, line: LogLine) -> None:
+        """Write down that something happened; the time and the hash are filled in here."""
+        whole = _chain(self._before, replace(line, at=self._now()))
+        write_plain(self._path, f"{LOG_LINE.write(whole)}\n".encode(), os.O_APPEND)
+        self._before = whole.hash
+
+    def _resume(self) -> None:
+        """Continue after the last line that was written in full."""
+        *complete, rest = self._path.read_bytes().split(b"\n")
+        if rest:
+            os.truncate(self._path, sum(len(line) + 1 for line in complete))
+        if complete:
+            try:
+                self._before = LOG_LINE.read(complete[-1]).hash
+            except DocumentError:
+                raise InputError(
+                    f"{self._path}: its last line is damaged; restore the file, or start over "
+                    "with --fresh"
+                ) from None
+
+
+def _chain(before: str, line: LogLine) -> LogLine:
+    """The line with a hash of itself, given the hash of the one before."""
+    return replace(line, hash=digest_of(before + LOG_LINE.write(replace(line, hash=""))))
+
+
+def is_unbroken(content: bytes) -> bool:
+    """Whether a log is complete, ends with "finished", and no line was changed."""
+    before, text, event = "", "", ""
     try:
-        return parse_manifest(content)
-    except DocumentError as error:
-        raise InputError(f"{folder / MANIFEST}: {error}") from None
+        for line in _read_lines(content):
+            if line != _chain(before, line):
+                return False
+            before, event = line.hash, line.event
+            text += f"{LOG_LINE.write(line)}\n"
+    except DocumentError:
+        return False
+    return event == "finished" and text.encode() == content
 
 
-def parse_manifest(content: bytes) -> Manifest:
-    """The manifest in a text, if not a byte of it was changed: its events seal the rest."""
-    manifest = MANIFEST_DOCUMENT.read(content)
-    whole = replace(manifest, events=tuple(chain_of(manifest, manifest.chunks)))
-    if MANIFEST_DOCUMENT.write_indented(whole).encode() != content:
-        raise DocumentError("this manifest was changed after it was sealed; restore it")
-    return manifest
+def log_days(path: Path) -> tuple[str, str] | None:
+    """The first and the last day that a log tells of (as 2026-11-16, UTC); None if it tells none.
+
+    Nothing in the evidence depends on it: `verify` says whether a line was changed.
+    """
+    try:
+        times = [datetime.fromisoformat(line.at) for line in _read_lines(path.read_bytes())]
+        days = sorted(time.astimezone(UTC).date().isoformat() for time in times)
+    except (OSError, ValueError, DocumentError):
+        return None
+    return (days[0], days[-1]) if days else None
 
 
-def _output_file(path: Path) -> OutputFile:
-    return OutputFile(bytes=path.stat().st_size, sha256=digest(path))
+def _read_lines(content: bytes) -> Iterator[LogLine]:
+    """The lines of a log that were written in full."""
+    return map(LOG_LINE.read, content.split(b"\n")[:-1])

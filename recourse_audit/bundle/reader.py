@@ -1,12 +1,13 @@
 """A bundle as later stages read it: typed, also that of an audit which is not finished."""
 
 import sqlite3
+from collections import deque
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from recourse_audit.bundle.checkpoint import log_days, open_checkpoint
 from recourse_audit.bundle.layout import (
     BUNDLE,
     CHECKSUMS,
@@ -20,24 +21,21 @@ from recourse_audit.bundle.layout import (
     read_plain,
     refuse_irregular,
 )
-from recourse_audit.bundle.manifest import digest, read_manifest
+from recourse_audit.bundle.manifest import digest, log_days, read_manifest
 from recourse_audit.bundle.store import (
     DAMAGE,
+    Checkpoint,
     Result,
     check_attributes,
     fill_store,
     open_store,
+    parse_results,
+    read_groups,
     read_meta,
 )
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.bundle import COLUMNS, Fingerprint, Manifest, SummaryRow
-from recourse_audit.records.codec import (
-    AGREEMENT,
-    COMMUNITIES,
-    FINGERPRINT,
-    GROUPS,
-    SUBJECT,
-)
+from recourse_audit.records.codec import AGREEMENT, COMMUNITIES, FINGERPRINT, GROUPS, SUBJECT
 from recourse_audit.records.groups import Communities, Days, GroupReport
 from recourse_audit.records.model import Agreement
 from recourse_audit.records.subject import SubjectReport, check_consistent
@@ -46,9 +44,10 @@ from recourse_audit.settings.section import is_folder
 
 # The folders of a bundle that are read; the others are checked by those who write or verify them.
 READ = ("data", "work")
+RESTORE = "restore it, or run the audit again into another --out"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class StoredAudit:
     """An open bundle: what was audited, how far it has come, and what was found.
 
@@ -58,6 +57,7 @@ class StoredAudit:
     folder: Path
     connection: sqlite3.Connection
     settings: Settings
+    _: KW_ONLY
     finished: bool
     done: int
     total: int
@@ -76,14 +76,14 @@ class StoredAudit:
     def agreement(self) -> Agreement | None:
         """How the decisions on record agree with the model's; None if none are on record."""
         text = read_meta(self.connection).get("agreement")
-        return AGREEMENT.read(text) if isinstance(text, str) else None
+        return None if text is None else AGREEMENT.read(text)
 
     def _meta(self, key: str) -> str:
         text = read_meta(self.connection).get(key)
-        if not isinstance(text, str):
+        if text is None:
             raise InputError(
-                f"{self.folder}: the store says nothing about its {key}, so it is damaged; restore "
-                "it, or run the audit again into another --out"
+                f"{self.folder}: the store says nothing about its {key}, so it is damaged; "
+                f"{RESTORE}"
             )
         return text
 
@@ -98,14 +98,12 @@ class StoredAudit:
 
     def names(self) -> dict[int, str]:
         """The ids of all subjects by number, in order."""
-        rows = self.connection.execute("SELECT number, id FROM subjects ORDER BY number")
-        return dict(rows.fetchall())
+        return dict(self.connection.execute("SELECT number, id FROM subjects ORDER BY number"))
 
     def number_of(self, subject: str) -> int | None:
         """The number of the subject with an id, if there is one."""
         rows = self.connection.execute("SELECT number FROM subjects WHERE id = ?", [subject])
-        row = rows.fetchone()
-        return None if row is None else int(row[0])
+        return next((int(number) for (number,) in rows), None)
 
     def rows(self) -> Iterator[tuple[int, SummaryRow]]:
         """One row per subject, by number, in order."""
@@ -114,17 +112,16 @@ class StoredAudit:
             f"SELECT number, {columns} FROM subjects ORDER BY number"  # noqa: S608
         )
         for number, *values in rows:
-            row = dict(zip(COLUMNS, values, strict=True))
-            for name in ("favourable", "exhaustive"):
-                row[name] = None if row[name] is None else bool(row[name])
+            row: dict[str, Any] = {
+                name: bool(value) if kind is bool and value is not None else value
+                for (name, kind), value in zip(COLUMNS.items(), values, strict=True)
+            }
             yield number, SummaryRow(**row)
 
     def scores(self) -> dict[int, float | None]:
         """What the decision on each subject goes by: a probability, or a score."""
-        rows = self.connection.execute(
-            "SELECT s.number, p.score FROM subjects s JOIN people p USING (number)"
-        )
-        return dict(rows.fetchall())
+        find = "SELECT s.number, p.score FROM subjects s JOIN people p USING (number)"
+        return dict(self.connection.execute(find))
 
     def first_options(self) -> Iterator[tuple[int, str, str | None, str | None, object, object]]:
         """The changes of each subject's cheapest option: what is done, to what, from, to."""
@@ -141,17 +138,15 @@ class StoredAudit:
 
     def documents(self) -> dict[int, str]:
         """The documents of all subjects as they are kept, by number."""
-        rows = self.connection.execute("SELECT number, document FROM subjects ORDER BY number")
-        return dict(rows.fetchall())
+        find = "SELECT number, document FROM subjects ORDER BY number"
+        return dict(self.connection.execute(find))
 
     def results(self) -> Iterator[Result]:
         """All results, in the order of subjects."""
-        rows = self.connection.execute(
-            "SELECT number, chunk, document FROM subjects ORDER BY number"
-        )
-        for number, chunk, document in rows:
-            report = check_consistent(SUBJECT.read(document))
-            yield Result(subject=number, chunk=chunk, document=document, report=report)
+        find = "SELECT number, chunk, document FROM subjects ORDER BY number"
+        for result in parse_results(self.connection.execute(find)):
+            check_consistent(result.report)
+            yield result
 
     def group_report(self) -> GroupReport:
         """The comparison of groups that was sealed with the audit."""
@@ -163,9 +158,7 @@ class StoredAudit:
         path = self.folder / GROUP_REPORT
         content = read_plain(path)
         if content is None:
-            raise InputError(
-                f"{path}: is missing; restore it, or run the audit again into another --out"
-            )
+            raise InputError(f"{path}: is missing; {RESTORE}")
         try:
             return self.with_days(GROUPS.read(content))
         except DocumentError as error:
@@ -173,13 +166,21 @@ class StoredAudit:
 
     def with_days(self, report: GroupReport) -> GroupReport:
         """The report with the days of the audit, which are in no sealed file."""
-        days = log_days(BundleFolder(folder=self.folder).log)
+        days = self.days
         return report if days is None else replace(report, ran=Days(first=days[0], last=days[1]))
 
     def groups_of(self, number: int) -> dict[str, str]:
         """One person's values of protected attributes."""
-        find = "SELECT attribute, value FROM members WHERE person = ?"
-        return dict(self.connection.execute(find, [number]).fetchall())
+        return read_groups(self.connection, number)
+
+    def groups_of_subjects(self) -> dict[int, dict[str, str]]:
+        """The values of protected attributes of all subjects, by number."""
+        groups: dict[int, dict[str, str]] = {}
+        for number, attribute, value in self.connection.execute(
+            "SELECT person, attribute, value FROM members JOIN subjects ON person = number"
+        ):
+            groups.setdefault(number, {})[attribute] = value
+        return groups
 
 
 @contextmanager
@@ -197,14 +198,7 @@ def open_stored_audit(folder: Path) -> Iterator[StoredAudit]:
         # An empty name is a temporary database, which SQLite moves to disk if it grows large.
         with closing(sqlite3.connect("", isolation_level=None)) as store:
             settings, done, total = _fill_from_checkpoint(store, bundle)
-            yield StoredAudit(
-                folder=folder,
-                connection=store,
-                settings=settings,
-                finished=False,
-                done=done,
-                total=total,
-            )
+            yield StoredAudit(folder, store, settings, finished=False, done=done, total=total)
         return
     if not bundle.store.is_file():
         raise InputError(f"{folder}: holds no audit; `recourse-audit run` writes one")
@@ -212,14 +206,7 @@ def open_stored_audit(folder: Path) -> Iterator[StoredAudit]:
         settings = load_bundle_settings(folder)
         check_attributes(store, settings.groups.attributes)
         [[count]] = store.execute("SELECT count(*) FROM subjects")
-        yield StoredAudit(
-            folder=folder,
-            connection=store,
-            settings=settings,
-            finished=True,
-            done=count,
-            total=count,
-        )
+        yield StoredAudit(folder, store, settings, finished=True, done=count, total=count)
 
 
 @contextmanager
@@ -242,7 +229,7 @@ def hold_finished_audit(folder: Path) -> Iterator[StoredAudit]:
         with open_finished_audit(folder):
             raise InputError(
                 f"{folder / MARKER}: is missing or was changed, and every bundle begins with it; "
-                "restore it, or run the audit again into another --out"
+                f"{RESTORE}"
             )
     refuse_irregular(folder)
     with hold_lock(folder), open_finished_audit(folder) as stored:
@@ -256,11 +243,8 @@ def _check_sealed(folder: Path) -> None:
     files = read_manifest(folder).files
     for name in (SETTINGS, STORE, GROUP_REPORT):
         path = folder / name
-        if name in files and (not path.is_file() or digest(path) != files[name].sha256):
-            raise InputError(
-                f"{path}: is missing or was changed since the audit; restore it, or run the audit "
-                "again into another --out"
-            )
+        if name in files and (not path.is_file() or digest(path) != files[name]):
+            raise InputError(f"{path}: is missing or was changed since the audit; {RESTORE}")
 
 
 def _fill_from_checkpoint(
@@ -268,25 +252,19 @@ def _fill_from_checkpoint(
 ) -> tuple[Settings, int, int]:
     """Copy what is finished into a store; the settings, how many are done, how many there are."""
     try:
-        with open_checkpoint(bundle.checkpoint) as checkpoint:
+        with Checkpoint.open(bundle.checkpoint) as checkpoint:
             settings = load_bundle_settings(bundle.folder)
             checkpoint.check()
-            checkpoint.check_attributes(settings.groups.attributes)
-            fill_store(store, checkpoint)
+            check_attributes(checkpoint.connection, settings.groups.attributes)
+            deque(fill_store(store, checkpoint), maxlen=0)
             return settings, *checkpoint.progress()
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error):
+    except (*DAMAGE, DocumentError) as error:
+        if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
             raise InputError(
                 f"{bundle.folder}: a run is writing into it; wait for it to end, or interrupt it "
                 "and rerun the same command later"
             ) from None
-        raise _unreadable(bundle, error) from None
-    except (*DAMAGE, DocumentError) as error:
-        raise _unreadable(bundle, error) from None
-
-
-def _unreadable(bundle: BundleFolder, error: Exception) -> InputError:
-    return InputError(
-        f"{bundle.folder}: the checkpoint of finished work cannot be read ({error}); rerun the "
-        "same `run` command to resume, or start over with --fresh"
-    )
+        raise InputError(
+            f"{bundle.folder}: the checkpoint of finished work cannot be read ({error}); rerun the "
+            "same `run` command to resume, or start over with --fresh"
+        ) from None

@@ -1,11 +1,14 @@
-"""The SQLite store of an audit: written in one go, in one order, so that its bytes depend on its
-content alone; read by every later stage. `Findings` is what it is written from, and
-`docs/bundle.md` describes the tables.
+"""The SQLite databases of an audit: the checkpoint while it runs, and the store it ends with.
 
-Stores and checkpoints hold what their tables promise, or are refused before anything is read.
-SQLite keeps a text in a column of numbers if somebody puts it there. So all tables are looked
-through once, when a database is opened: their columns, the types and ranges of all values, and
-whether the people that rows are about exist. Later stages rely on it.
+The checkpoint has everybody, who is to be audited, and finished chunks: one transaction per chunk,
+so that nothing is half written. With each chunk goes a digest of its documents, which is checked
+before they are used. The store is written from it in one go, in one order, so that its bytes depend
+on its content alone; every later stage reads it. `docs/bundle.md` describes its tables.
+
+Both hold what their tables promise, or are refused before anything is read. SQLite keeps a text in
+a column of numbers if somebody puts it there. So all tables are looked through once, when a
+database is opened: their columns, the types and ranges of all values, and whether the people that
+rows are about exist. Later stages rely on it.
 
 Notes
 -----
@@ -14,27 +17,30 @@ that is about a person who need not be there. It raises `sqlite3.IntegrityError`
 is damaged itself does, so that both are reported in the same way.
 """
 
+import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, groupby, islice
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from recourse_audit.errors import DocumentError, InputError
-from recourse_audit.records.bundle import COLUMNS, Value, summary_of
+from recourse_audit.records.bundle import (
+    COLUMNS,
+    ChunkDigest,
+    Member,
+    Person,
+    TieBlock,
+    Value,
+    summary_of,
+)
 from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.group_figures import GRADES
-from recourse_audit.records.recourse import (
-    OUTCOMES,
-    STATUSES,
-    Action,
-    CommonAction,
-    CommonOutcome,
-    SetAction,
-)
+from recourse_audit.records.recourse import OUTCOMES, STATUSES, Action, SetAction
 from recourse_audit.records.search import Tie
 from recourse_audit.records.subject import SubjectReport
 
@@ -71,6 +77,7 @@ RULES = {
         "document": "{0} IS NOT NULL",
     },
     "subjects": {
+        **{name: IS_TRUTH for name, kind in COLUMNS.items() if kind is bool},
         **dict.fromkeys(NEVER_EMPTY, "{0} IS NOT NULL"),
         "id": "{0} IS (SELECT p.id FROM people p WHERE p.number = subjects.number)",
         "status": f"{{0}} IN ({', '.join(map(repr, STATUSES))})",
@@ -78,8 +85,6 @@ RULES = {
         "cheapest_cost": "{0} IS NOT NULL OR status IS NOT 'verified'",
         "cheapest_held": "{0} IS NULL OR {0} BETWEEN 0 AND most_held",
         "most_held": "({0} IS NULL) = (tests IS NULL) AND ({0} IS NULL OR {0} <= tests)",
-        "exhaustive": IS_TRUTH,
-        "favourable_alone": IS_TRUTH,
     },
     "probabilities": {"subject": IS_SUBJECT, "probability": "{0} BETWEEN 0 AND 1.0001"},
     "actions": {"subject": IS_SUBJECT, "source": IS_PERSON, "target": IS_PERSON},
@@ -167,6 +172,67 @@ def _type_condition(column: _Column) -> str:
     return typed if column.filled else f"{name} IS NULL OR ({typed})"
 
 
+# Change whenever a table or the format of documents does; other versions are refused.
+VERSION, CHECKPOINT_VERSION = 9, 8
+_TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER"}
+# Both databases have these.
+PEOPLE = """CREATE TABLE people (
+  number INTEGER PRIMARY KEY, id TEXT NOT NULL, decision TEXT NOT NULL, favourable INTEGER,
+  community INTEGER, favourable_alone INTEGER, outcome INTEGER, score REAL
+)"""
+MEMBERS = """CREATE TABLE members (
+  person INTEGER NOT NULL, attribute TEXT NOT NULL, value TEXT NOT NULL,
+  PRIMARY KEY (person, attribute)
+) WITHOUT ROWID"""
+TIES = "CREATE TABLE ties (block INTEGER PRIMARY KEY, pairs BLOB NOT NULL)"
+META = "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
+CHECKPOINT_SCHEMA = (
+    META,
+    PEOPLE,
+    MEMBERS,
+    TIES,
+    "CREATE TABLE planned (subject INTEGER PRIMARY KEY)",
+    "CREATE TABLE results (subject INTEGER PRIMARY KEY, chunk INTEGER NOT NULL, document TEXT)",
+    "CREATE TABLE chunks (chunk INTEGER PRIMARY KEY, content TEXT NOT NULL)",
+)
+SCHEMA = (
+    META,
+    PEOPLE,
+    "CREATE UNIQUE INDEX people_by_id ON people (id)",
+    MEMBERS,
+    TIES,
+    f"""CREATE TABLE subjects (
+  number INTEGER PRIMARY KEY, chunk INTEGER NOT NULL,
+  {", ".join(f"{name} {_TYPES[kind]}" for name, kind in COLUMNS.items())},
+  document TEXT NOT NULL
+)""",
+    """CREATE TABLE probabilities (
+  subject INTEGER NOT NULL, class TEXT NOT NULL, probability REAL NOT NULL,
+  PRIMARY KEY (subject, class)
+) WITHOUT ROWID""",
+    """CREATE TABLE actions (
+  subject INTEGER NOT NULL, option INTEGER NOT NULL, action INTEGER NOT NULL,
+  tie INTEGER NOT NULL, do TEXT NOT NULL, kind TEXT, source INTEGER, target INTEGER,
+  attribute TEXT, before, after, cost REAL NOT NULL, PRIMARY KEY (subject, option, action, tie)
+) WITHOUT ROWID""",
+    """CREATE TABLE droppable (
+  subject INTEGER NOT NULL, place INTEGER NOT NULL, kind TEXT NOT NULL, source INTEGER NOT NULL,
+  target INTEGER NOT NULL, PRIMARY KEY (subject, place)
+) WITHOUT ROWID""",
+    """CREATE TABLE common_actions (
+  number INTEGER PRIMARY KEY, do TEXT NOT NULL, what TEXT NOT NULL, ties, moves REAL,
+  value TEXT, unit TEXT NOT NULL
+)""",
+    """CREATE TABLE common_outcomes (
+  subject INTEGER NOT NULL, action INTEGER NOT NULL, outcome TEXT NOT NULL, cost REAL,
+  PRIMARY KEY (subject, action)
+) WITHOUT ROWID""",
+)
+
+
+# ---------------------------------------------------------------- both databases
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """What was found about one subject: the document as it is kept, and the report in it."""
@@ -177,189 +243,277 @@ class Result:
     report: SubjectReport
 
 
-class Findings:
-    """What a checkpoint says of an audit, of everybody, and of the subjects that are done.
+def parse_results(rows: Iterable[tuple[int, int, str]]) -> Iterator[Result]:
+    """Results from rows of subject, chunk and document; each document is parsed once."""
+    for subject, chunk, document in rows:
+        report = SUBJECT.read(document)
+        yield Result(subject=subject, chunk=chunk, document=document, report=report)
 
-    All rows come in the order of their numbers. They are read anew each time, because those of a
-    million people do not fit into memory.
-    """
 
-    def __init__(self, checkpoint: sqlite3.Connection) -> None:
-        self._store = checkpoint
+def read_meta(store: sqlite3.Connection) -> dict[str, str]:
+    """What a database says about the audit, by key; empty if the audit has just begun."""
+    return dict(store.execute("SELECT key, value FROM meta"))
 
-    def meta(self) -> dict[str, str]:
-        """What the audit was begun with; empty if it has just begun."""
-        return read_meta(self._store)
 
-    def copy(self, store: sqlite3.Connection, table: str) -> None:
-        """Copy a table that a store has as well."""
-        rows = self._store.execute(f"SELECT * FROM {table} ORDER BY 1, 2")  # noqa: S608
-        insert_rows(store, table, rows)
+def read_groups(store: sqlite3.Connection, person: int) -> dict[str, str]:
+    """One person's values of protected attributes."""
+    find = "SELECT attribute, value FROM members WHERE person = ?"
+    return dict(store.execute(find, (person,)))
 
-    def groups(self, person: int) -> dict[str, str]:
-        """One person's groups by attribute."""
-        find = "SELECT attribute, value FROM members WHERE person = ?"
-        return dict(self._store.execute(find, (person,)))
+
+def copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> None:
+    """Copy a table that both databases have, row by row: many people do not fit into memory."""
+    rows = source.execute(f"SELECT * FROM {table} ORDER BY 1, 2")  # noqa: S608
+    insert_rows(target, table, rows)
+
+
+def insert_rows(
+    store: sqlite3.Connection, table: str, rows: Iterable[tuple[Value | bytes, ...]]
+) -> None:
+    """Write rows into a table; there may be none."""
+    remaining = iter(rows)
+    for first in islice(remaining, 1):
+        places = ", ".join("?" * len(first))
+        insert = f"INSERT INTO {table} VALUES ({places})"  # noqa: S608
+        store.executemany(insert, chain([first], remaining))
+
+
+def chunk_digests(rows: Iterable[tuple[int, int, str]]) -> Iterator[ChunkDigest]:
+    """Each chunk with a digest of its documents, from ordered rows of chunk, subject, document."""
+    for chunk, own in groupby(rows, itemgetter(0)):
+        subjects, content = 0, hashlib.sha256()
+        for _, subject, document in own:
+            subjects += 1
+            content.update(f"{subject} {document}\n".encode())
+        yield ChunkDigest(chunk=chunk, subjects=subjects, content=content.hexdigest())
+
+
+def read_version(store: sqlite3.Connection) -> int:
+    """The version of the program's tables that a database has; 0 if it has none."""
+    [[version]] = store.execute("PRAGMA user_version").fetchall()
+    return int(version)
+
+
+# ---------------------------------------------------------------- the checkpoint
+
+
+class Checkpoint:
+    """What can be read from a checkpoint, whoever has opened it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
 
     def results(self) -> Iterator[Result]:
-        """All results, in the order of subjects; each document is parsed once."""
-        rows = self._store.execute("SELECT subject, chunk, document FROM results ORDER BY subject")
-        for subject, chunk, document in rows:
-            report = SUBJECT.read(document)
-            yield Result(subject=subject, chunk=chunk, document=document, report=report)
+        """All results, in the order of subjects."""
+        find = "SELECT subject, chunk, document FROM results ORDER BY subject"
+        return parse_results(self.connection.execute(find))
 
+    def chunks(self) -> dict[int, set[int]]:
+        """The subjects of every finished chunk."""
+        chunks: dict[int, set[int]] = {}
+        for subject, chunk in self.connection.execute("SELECT subject, chunk FROM results"):
+            chunks.setdefault(chunk, set()).add(subject)
+        return chunks
 
-# Changes whenever a table or the format of documents does; a store of another version is refused.
-VERSION = 8
-PERSON = (
-    *("number", "id", "decision", "favourable", "community", "favourable_alone"),
-    *("outcome", "score"),
-)
-_TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER"}
-# The checkpoint of an unfinished audit has these as well.
-PEOPLE = """CREATE TABLE people (
-  number INTEGER PRIMARY KEY, id TEXT NOT NULL, decision TEXT NOT NULL, favourable INTEGER,
-  community INTEGER, favourable_alone INTEGER, outcome INTEGER, score REAL
-)"""
-MEMBERS = """CREATE TABLE members (
-  person INTEGER NOT NULL, attribute TEXT NOT NULL, value TEXT NOT NULL,
-  PRIMARY KEY (person, attribute)
-) WITHOUT ROWID"""
-TIES = "CREATE TABLE ties (block INTEGER PRIMARY KEY, pairs BLOB NOT NULL)"
-SCHEMA = f"""
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-{PEOPLE};
-CREATE UNIQUE INDEX people_by_id ON people (id);
-{MEMBERS};
-{TIES};
-CREATE TABLE subjects (
-  number INTEGER PRIMARY KEY, chunk INTEGER NOT NULL,
-  {", ".join(f"{name} {_TYPES[kind]}" for name, kind in COLUMNS.items())},
-  document TEXT NOT NULL
-);
-CREATE TABLE probabilities (
-  subject INTEGER NOT NULL, class TEXT NOT NULL, probability REAL NOT NULL,
-  PRIMARY KEY (subject, class)
-) WITHOUT ROWID;
-CREATE TABLE actions (
-  subject INTEGER NOT NULL, option INTEGER NOT NULL, action INTEGER NOT NULL,
-  tie INTEGER NOT NULL, do TEXT NOT NULL, kind TEXT, source INTEGER, target INTEGER,
-  attribute TEXT, before, after, cost REAL NOT NULL, PRIMARY KEY (subject, option, action, tie)
-) WITHOUT ROWID;
-CREATE TABLE droppable (
-  subject INTEGER NOT NULL, place INTEGER NOT NULL, kind TEXT NOT NULL, source INTEGER NOT NULL,
-  target INTEGER NOT NULL, PRIMARY KEY (subject, place)
-) WITHOUT ROWID;
-CREATE TABLE common_actions (
-  number INTEGER PRIMARY KEY, do TEXT NOT NULL, what TEXT NOT NULL, ties, moves REAL,
-  value TEXT, unit TEXT NOT NULL
-);
-CREATE TABLE common_outcomes (
-  subject INTEGER NOT NULL, action INTEGER NOT NULL, outcome TEXT NOT NULL, cost REAL,
-  PRIMARY KEY (subject, action)
-) WITHOUT ROWID;
-"""
+    def progress(self) -> tuple[int, int]:
+        """How many subjects are done, and how many there are."""
+        count = "SELECT (SELECT count(*) FROM results), (SELECT count(*) FROM planned)"
+        [[done, total]] = self.connection.execute(count)
+        return done, total
 
+    def check(self) -> None:
+        """Refuse a checkpoint that holds what was never put there; damage is an `sqlite3` error."""
+        check_tables(self.connection, CHECKPOINT_SCHEMA)
+        kept = dict(self.connection.execute("SELECT chunk, content FROM chunks"))
+        find = "SELECT chunk, subject, document FROM results ORDER BY chunk, subject"
+        chunks = chunk_digests(self.connection.execute(find))
+        if kept != {chunk.chunk: chunk.content for chunk in chunks}:
+            raise sqlite3.IntegrityError("it was changed since it was written")
 
-class StoreWriter:
-    """Fills an empty database in one transaction, which `finish` ends."""
-
-    def __init__(self, store: sqlite3.Connection, findings: Findings) -> None:
-        self._store = store
-        self._actions: tuple[CommonAction, ...] | None = None
-        store.execute("PRAGMA page_size = 4096")
-        store.execute("PRAGMA journal_mode = OFF")
-        store.execute(f"PRAGMA user_version = {VERSION}")
-        store.execute("BEGIN")
-        for statement in SCHEMA.split(";"):
-            store.execute(statement)
-        for table in ("meta", "people", "members", "ties"):
-            findings.copy(store, table)
-
-    def add(self, result: Result) -> None:
-        """Write the rows of one subject."""
-        subject, report = result.subject, result.report
-        row = (subject, result.chunk, *summary_of(report).values(), result.document)
-        insert_rows(self._store, "subjects", [row])
-        chances = sorted(report.subject.probabilities.items())
-        insert_rows(self._store, "probabilities", [(subject, *chance) for chance in chances])
-        if report.recourse is None:
-            return
-        insert_rows(
-            self._store,
-            "actions",
-            (
-                (subject, place, step, *row)
-                for place, option in enumerate(report.recourse.options)
-                for step, action in enumerate(option.actions)
-                for row in self._action_rows(action)
-            ),
-        )
-        insert_rows(
-            self._store,
-            "droppable",
-            (
-                (subject, place, droppable.kind, *self._ends(droppable.tie))
-                for place, droppable in enumerate(report.recourse.droppable)
-            ),
-        )
-        self._add_common(subject, report.recourse.common_actions)
-
-    def _add_common(self, subject: int, outcomes: tuple[CommonOutcome, ...]) -> None:
-        """The list of actions once, and what each that applies does for the subject."""
-        actions = tuple(outcome.action for outcome in outcomes)
-        if not actions:
-            return
-        if self._actions is None:
-            self._actions = actions
-            rows = (
-                (number, action.do, action.what, action.ties, action.by, action.to, action.unit)
-                for number, action in enumerate(actions)
+    def _check_version(self, path: Path) -> int:
+        version = read_version(self.connection)
+        if version not in (0, CHECKPOINT_VERSION):
+            raise InputError(
+                f"{path}: was begun by a program that writes version {version}, and this one "
+                f"writes {CHECKPOINT_VERSION}; use that program, or start over with --fresh"
             )
-            insert_rows(self._store, "common_actions", rows)
-        if actions != self._actions:
+        return version
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: Path) -> Iterator["Checkpoint"]:
+        """Open that of an unfinished audit for reading; fails while a run writes to it."""
+        uri = f"{path.resolve().as_uri()}?mode=ro"
+        with (
+            closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=1.0)) as store,
+            _leave_no_trace(path),
+        ):
+            store.execute("BEGIN")  # everything read is of one moment
+            checkpoint = cls(store)
+            if checkpoint._check_version(path) == 0 or not read_meta(store):
+                raise InputError(
+                    f"{path}: this audit has only just begun; rerun the same `run` command to "
+                    "resume"
+                )
+            yield checkpoint
+
+
+class CheckpointWriter(Checkpoint):
+    """A checkpoint that is open for writing; nobody else can open it meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the checkpoint, or begin one."""
+        super().__init__(sqlite3.connect(path, isolation_level=None, timeout=1.0))
+        self.connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        self.connection.execute("PRAGMA journal_mode = WAL")
+        self.connection.execute("BEGIN IMMEDIATE")
+        try:
+            if self._check_version(path) == 0:
+                for statement in CHECKPOINT_SCHEMA:
+                    self.connection.execute(statement)
+                self.connection.execute(f"PRAGMA user_version = {CHECKPOINT_VERSION}")
+        except InputError:
+            self.connection.close()
+            raise
+        self.connection.execute("COMMIT")
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def begin(
+        self,
+        meta: dict[str, str],
+        people: Iterable[Person],
+        members: Iterable[Member],
+        ties: Iterable[TieBlock],
+        subjects: Iterable[int],
+    ) -> None:
+        """Keep what the audit is begun with, everybody in the graph, and who is to be audited."""
+        self.connection.execute("BEGIN")
+        person = attrgetter(*Person.__dataclass_fields__)
+        insert_rows(self.connection, "people", map(person, people))
+        insert_rows(self.connection, "members", members)
+        insert_rows(self.connection, "ties", ties)
+        insert_rows(self.connection, "planned", ((subject,) for subject in subjects))
+        insert_rows(self.connection, "meta", meta.items())
+        self.connection.execute("COMMIT")
+
+    def add(self, chunk: int, documents: dict[int, str]) -> None:
+        """Keep a finished chunk."""
+        rows = sorted(documents.items())
+        [done] = chunk_digests((chunk, *row) for row in rows)
+        self.connection.execute("BEGIN")
+        insert_rows(self.connection, "results", ((row[0], chunk, row[1]) for row in rows))
+        insert_rows(self.connection, "chunks", [(chunk, done.content)])
+        self.connection.execute("COMMIT")
+
+
+@contextmanager
+def _leave_no_trace(path: Path) -> Iterator[None]:
+    """Remove the files that SQLite makes beside a database even if it is only read.
+
+    They go before the connection is closed: until then its lock keeps writers out.
+    """
+    beside = [path.with_name(f"{path.name}-{ending}") for ending in ("shm", "wal")]
+    there = {file for file in beside if file.exists()}
+    try:
+        yield
+    finally:
+        shared_memory, log = beside
+        if shared_memory not in there:
+            shared_memory.unlink(missing_ok=True)
+        if log not in there and log.exists() and not log.stat().st_size:
+            log.unlink()
+
+
+# ---------------------------------------------------------------- the store
+
+
+def fill_store(store: sqlite3.Connection, checkpoint: Checkpoint) -> Iterator[Result]:
+    """Write all that was found into an empty database, in one transaction.
+
+    Gives each result when its rows are written; the transaction ends after the last.
+    """
+    store.execute("PRAGMA page_size = 4096")
+    store.execute("PRAGMA journal_mode = OFF")
+    store.execute(f"PRAGMA user_version = {VERSION}")
+    store.execute("BEGIN")
+    for statement in SCHEMA:
+        store.execute(statement)
+    for table in ("meta", "people", "members", "ties"):
+        copy_table(checkpoint.connection, store, table)
+    for result in checkpoint.results():
+        for table, rows in _rows_of(result, store):
+            insert_rows(store, table, rows)
+        yield result
+    store.execute("COMMIT")
+
+
+def _rows_of(
+    result: Result, store: sqlite3.Connection
+) -> Iterator[tuple[str, Iterable[tuple[Value, ...]]]]:
+    """The rows of one subject, by table; those of common actions with the first who has any."""
+    subject, report = result.subject, result.report
+    row = (subject, result.chunk, *summary_of(report).values(), result.document)
+    yield "subjects", [row]
+    yield "probabilities", ((subject, *row) for row in sorted(report.subject.probabilities.items()))
+    if report.recourse is None:
+        return
+    yield (
+        "actions",
+        (
+            (subject, place, step, *row)
+            for place, option in enumerate(report.recourse.options)
+            for step, action in enumerate(option.actions)
+            for row in _action_rows(action, store)
+        ),
+    )
+    yield (
+        "droppable",
+        (
+            (subject, place, droppable.kind, *_ends(droppable.tie, store))
+            for place, droppable in enumerate(report.recourse.droppable)
+        ),
+    )
+    outcomes = report.recourse.common_actions
+    actions: list[tuple[Value, ...]] = [
+        (number, *attrgetter("do", "what", "ties", "by", "to", "unit")(outcome.action))
+        for number, outcome in enumerate(outcomes)
+    ]
+    if actions:
+        before = store.execute("SELECT * FROM common_actions ORDER BY number").fetchall()
+        if not before:
+            yield "common_actions", actions
+        elif before != actions:
             raise DocumentError("two reports of one audit have different common actions")
-        insert_rows(
-            self._store,
-            "common_outcomes",
-            (
-                (subject, number, outcome.outcome, outcome.cost)
-                for number, outcome in enumerate(outcomes)
-                if outcome.outcome != "does_not_apply"
-            ),
-        )
-
-    def finish(self) -> None:
-        """Make what was written permanent."""
-        self._store.execute("COMMIT")
-
-    def _action_rows(self, action: Action) -> Iterator[tuple[Value, ...]]:
-        """A row for each tie that an action changes, the cost in the first of them; or one row."""
-        if isinstance(action, SetAction):
-            changed_to = (action.attribute, action.before, action.after)
-            yield (0, action.do, None, None, None, *changed_to, action.cost)
-            return
-        for place, tie in enumerate(action.ties):
-            cost = 0.0 if place else action.cost
-            yield (place, action.do, action.kind, *self._ends(tie), None, None, None, cost)
-
-    def _ends(self, tie: Tie) -> tuple[int, ...]:
-        """The numbers of the people at the ends of a tie."""
-        return tuple(self._number(name) for name in tie)
-
-    def _number(self, name: str) -> int:
-        find = "SELECT number FROM people WHERE id = ?"
-        for (number,) in self._store.execute(find, (name,)):
-            return int(number)
-        raise DocumentError(f"a report names {name!r}, who is not in the graph")
+    yield (
+        "common_outcomes",
+        (
+            (subject, number, outcome.outcome, outcome.cost)
+            for number, outcome in enumerate(outcomes)
+            if outcome.outcome != "does_not_apply"
+        ),
+    )
 
 
-def fill_store(store: sqlite3.Connection, findings: Findings) -> None:
-    """Write everything that was found into an empty database."""
-    writer = StoreWriter(store, findings)
-    for result in findings.results():
-        writer.add(result)
-    writer.finish()
+def _action_rows(action: Action, store: sqlite3.Connection) -> Iterator[tuple[Value, ...]]:
+    """A row for each tie that an action changes, the cost in the first of them; or one row."""
+    if isinstance(action, SetAction):
+        changed_to = (action.attribute, action.before, action.after)
+        yield (0, action.do, None, None, None, *changed_to, action.cost)
+        return
+    for place, tie in enumerate(action.ties):
+        cost = 0.0 if place else action.cost
+        yield (place, action.do, action.kind, *_ends(tie, store), None, None, None, cost)
+
+
+def _ends(tie: Tie, store: sqlite3.Connection) -> Iterator[int]:
+    """The numbers of the people at the ends of a tie."""
+    for name in tie:
+        row = store.execute("SELECT number FROM people WHERE id = ?", (name,)).fetchone()
+        if row is None:
+            raise DocumentError(f"a report names {name!r}, who is not in the graph")
+        yield int(row[0])
 
 
 @contextmanager
@@ -372,7 +526,7 @@ def open_store(path: Path) -> Iterator[sqlite3.Connection]:
         raise InputError(f"{path}: there is no such store; `recourse-audit run` writes one")
     with closing(_connect(path)) as store:
         try:
-            [[version]] = store.execute("PRAGMA user_version").fetchall()
+            version = read_version(store)
             store.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         except DAMAGE:
             raise InputError(
@@ -402,20 +556,4 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _check_once(path: Path, *_state: int) -> None:
     """Check the tables of a store; once for each state of the file, however often it is opened."""
     with closing(_connect(path)) as store:
-        check_tables(store, SCHEMA.split(";"))
-
-
-def read_meta(store: sqlite3.Connection) -> dict[str, str]:
-    """What the store says about the audit, by key."""
-    return dict(store.execute("SELECT key, value FROM meta"))
-
-
-def insert_rows(
-    store: sqlite3.Connection, table: str, rows: Iterable[tuple[Value | bytes, ...]]
-) -> None:
-    """Write rows into a table; there may be none."""
-    remaining = iter(rows)
-    for first in islice(remaining, 1):
-        places = ", ".join("?" * len(first))
-        insert = f"INSERT INTO {table} VALUES ({places})"  # noqa: S608
-        store.executemany(insert, chain([first], remaining))
+        check_tables(store, SCHEMA)

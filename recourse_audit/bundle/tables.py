@@ -7,15 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recourse_audit.bundle.reader import StoredAudit
-from recourse_audit.bundle.store import Findings, Result, StoreWriter
-from recourse_audit.records.bundle import (
-    COLUMNS,
-    WINNERS_EFFECTS,
-    ColumnType,
-    Value,
-    summary_of,
-    winners_effects,
-)
+from recourse_audit.bundle.store import Checkpoint, Result, fill_store, read_groups
+from recourse_audit.records.bundle import COLUMNS, ColumnType, Value, summary_of
 from recourse_audit.records.texts import csv_lines
 from recourse_audit.settings import Settings
 
@@ -25,41 +18,45 @@ if TYPE_CHECKING:
 ROWS_TOGETHER = 10_000
 
 
-def write_tables(findings: Findings, settings: Settings, files: dict[str, Path]) -> None:
+def write_tables(checkpoint: Checkpoint, settings: Settings, files: dict[str, Path]) -> None:
     """Write `subjects.jsonl`, `subjects.csv`, `subjects.parquet` and the store.
 
     Every document is read once, however many files are written from it. `files` has the path of
     each file by the ending of its name.
     """
+    files["sqlite"].unlink(missing_ok=True)
     with (
         files["jsonl"].open("w", encoding="utf-8", newline="\n") as lines,
         files["csv"].open("w", encoding="utf-8", newline="") as csv,
         _parquet(files["parquet"], settings) as add_row,
-        _store(files["sqlite"], findings) as store,
+        closing(sqlite3.connect(files["sqlite"], isolation_level=None)) as store,
     ):
         csv.writelines(csv_lines([table_columns(settings)]))
-        for result in findings.results():
-            row = table_row(result, findings.groups(result.subject), settings)
+        for result in fill_store(store, checkpoint):
+            groups = read_groups(checkpoint.connection, result.subject)
+            row = table_row(result, groups, settings)
             lines.write(f"{result.document}\n")
             csv.writelines(csv_lines([row.values()]))  # guarded against formulas
             add_row(row)
-            store.add(result)
 
 
 def table_columns(settings: Settings) -> dict[str, ColumnType]:
-    """The summary and the winner's effects, then a probability for each class, then the groups."""
-    columns = COLUMNS | WINNERS_EFFECTS
-    columns |= {f"probability_{name}": float for name in settings.decision.classes}
-    return columns | {f"group_{name}": str for name in settings.groups.attributes}
+    """The summary, then a probability for each class, then the groups."""
+    classes: dict[str, ColumnType] = {
+        f"probability_{name}": float for name in settings.decision.classes
+    }
+    return COLUMNS | classes | {f"group_{name}": str for name in settings.groups.attributes}
 
 
 def table_row(result: Result, groups: dict[str, str], settings: Settings) -> dict[str, Value]:
     """One subject's row, by column."""
     chances = result.report.subject.probabilities
-    row: dict[str, Value] = dict(zip(COLUMNS, summary_of(result.report).values(), strict=True))
-    row |= zip(WINNERS_EFFECTS, winners_effects(result.report), strict=True)
-    row |= {f"probability_{name}": chances.get(name) for name in settings.decision.classes}
-    return row | {f"group_{name}": groups[name] for name in settings.groups.attributes}
+    values = (
+        *summary_of(result.report).values(),
+        *(chances.get(name) for name in settings.decision.classes),
+        *(groups[name] for name in settings.groups.attributes),
+    )
+    return dict(zip(table_columns(settings), values, strict=True))
 
 
 def arrow_schema(settings: Settings) -> "pa.Schema":
@@ -92,15 +89,6 @@ def _parquet(path: Path, settings: Settings) -> Iterator[Callable[[dict[str, Val
 
         yield add
         flush()
-
-
-@contextmanager
-def _store(path: Path, findings: Findings) -> Iterator[StoreWriter]:
-    path.unlink(missing_ok=True)
-    with closing(sqlite3.connect(path, isolation_level=None)) as store:
-        writer = StoreWriter(store, findings)
-        yield writer
-        writer.finish()
 
 
 def arrow_table(stored: StoredAudit) -> "pa.Table":

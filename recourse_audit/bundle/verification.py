@@ -1,35 +1,39 @@
-"""A bundle is checked without the model: every file, the counts, the events, the signature.
+"""A bundle is checked without the model: every file, the counts, the chunks, the signature.
 
 Each problem is one line that begins with the file it is about.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from recourse_audit.bundle.checkpoint import is_unbroken
-from recourse_audit.bundle.derived_folder import derived_problems, leftovers
 from recourse_audit.bundle.layout import (
+    CHECKSUMS,
+    DERIVED,
     FILES,
     FOLDERS,
     LOG,
     MANIFEST,
+    MARKER,
     SIGNATURE,
     STORE,
     BundleFolder,
     find_irregular,
+    is_ours,
     read_plain,
 )
 from recourse_audit.bundle.manifest import (
-    SealedFolder,
-    chunk_digests,
+    checksums_text,
+    chunks_in,
     count_results,
+    digest,
+    is_unbroken,
     parse_manifest,
 )
 from recourse_audit.bundle.signature import is_signed
 from recourse_audit.bundle.store import open_store
 from recourse_audit.errors import DocumentError, InputError
-from recourse_audit.records.bundle import VERIFICATION_FORMAT, Manifest, Verification
+from recourse_audit.records.bundle import Manifest, SealedManifest, Verification
+from recourse_audit.records.codec import DERIVED_MANIFEST, MANIFEST_DOCUMENT
 from recourse_audit.settings.section import is_folder
 
 
@@ -39,49 +43,125 @@ def verify_bundle(folder: Path, public_key: str | None = None) -> Verification:
     if not is_folder(folder):
         raise InputError(f"{folder}: there is no such folder; name the bundle to verify")
     if links := tuple(find_irregular(folder)):  # nothing is read through them
-        return Verification(format=VERIFICATION_FORMAT, problems=links)
+        return Verification(problems=links)
     if bundle.checkpoint.is_file():
         raise InputError(
             f"{folder}: this audit is not finished; rerun the same `run` command to resume"
         )
     content = read_plain(folder / MANIFEST)
     if content is None:
-        return Verification(format=VERIFICATION_FORMAT, problems=(f"{MANIFEST}: is missing",))
+        return Verification(problems=(f"{MANIFEST}: is missing",))
     try:
-        manifest = parse_manifest(content)
+        manifest = parse_manifest(MANIFEST_DOCUMENT, content)
     except DocumentError as error:
-        return Verification(format=VERIFICATION_FORMAT, problems=(f"{MANIFEST}: {error}",))
+        return Verification(problems=(f"{MANIFEST}: {error}",))
     return Verification(
-        format=VERIFICATION_FORMAT,
-        problems=tuple(_problems(bundle, manifest, content, public_key)),
+        problems=(
+            *_bundle_problems(bundle, manifest, content, public_key),
+            *(
+                f"{name}/{problem}"
+                for name in FOLDERS
+                if (folder / name).is_dir()
+                for problem in _folder_problems(folder, name, public_key)
+            ),
+        ),
         subjects=manifest.counts.subjects,
         signed_by=manifest.signed_by,
     )
 
 
-def _problems(
+def leftovers(bundle: Path) -> tuple[str, ...]:
+    """Folders of ours that a command left which was killed; the next one removes them."""
+    return tuple(
+        name
+        for name, what in DERIVED.items()
+        if name != what and (bundle / name).is_dir() and is_ours(bundle / name, what)
+    )
+
+
+def _bundle_problems(
     bundle: BundleFolder, manifest: Manifest, content: bytes, public_key: str | None
 ) -> Iterator[str]:
-    sealed = SealedFolder(
-        folder=bundle.folder,
-        digests={name: file.sha256 for name, file in manifest.files.items()},
-        signed_by=manifest.signed_by,
-    )
+    apart = (*FOLDERS, *leftovers(bundle.folder))
     altered = [
-        *sealed.find_added(LOG, apart=(*FOLDERS, *leftovers(bundle.folder))),
+        *_find_added(bundle.folder, manifest, {LOG}, apart),
         *(f"{name}: is not in the manifest" for name in FILES if name not in manifest.files),
-        *sealed.find_altered(),
+        *_find_altered(bundle.folder, manifest),
     ]
     yield from altered or _counts(bundle, manifest)
-    yield from sealed.check_checksums()
     log = read_plain(bundle.log)
     if log is None:
         yield f"{LOG}: is missing"
     elif not is_unbroken(log):
         yield f"{LOG}: was changed"
-    yield from sealed.check_key(public_key)
-    yield from _signature(sealed, content)
-    yield from derived_problems(bundle.folder, public_key)
+    yield from _seal_problems(bundle.folder, manifest, content, public_key)
+
+
+def _folder_problems(bundle: Path, name: str, public_key: str | None) -> Iterator[str]:
+    """What is wrong with pages or letters."""
+    folder = bundle / name
+    content = read_plain(folder / MANIFEST)
+    if content is None:
+        yield f"{MANIFEST}: is missing"
+        return
+    try:
+        manifest = parse_manifest(DERIVED_MANIFEST, content)
+    except DocumentError as error:
+        yield f"{MANIFEST}: {error}"
+        return
+    if manifest.of != digest(bundle / MANIFEST):
+        yield f"{MANIFEST}: was made from another bundle; make {name} again"
+    if MARKER not in manifest.files:
+        yield f"{MARKER}: is not in the manifest"
+    yield from _find_added(folder, manifest)
+    yield from _find_altered(folder, manifest)
+    yield from _seal_problems(folder, manifest, content, public_key)
+
+
+def _find_added(
+    folder: Path,
+    manifest: SealedManifest,
+    more: Collection[str] = (),
+    apart: Collection[str] = (),
+) -> Iterator[str]:
+    """Files that the manifest does not name, nor `more`; folders `apart` have their own."""
+    known = {*manifest.files, *more, MANIFEST, CHECKSUMS, SIGNATURE if manifest.signed_by else ""}
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        is_apart = len(inside.parts) > 1 and inside.parts[0] in apart
+        if inside.as_posix() not in known and not is_apart and not path.is_dir():
+            yield f"{inside.as_posix()}: was added"
+
+
+def _find_altered(folder: Path, manifest: SealedManifest) -> Iterator[str]:
+    """Files that are missing or were changed."""
+    for name, value in manifest.files.items():
+        path = folder / name
+        if not path.is_file():
+            yield f"{name}: is missing"
+        elif digest(path) != value:
+            yield f"{name}: was changed"
+
+
+def _seal_problems(
+    folder: Path, manifest: SealedManifest, content: bytes, public_key: str | None
+) -> Iterator[str]:
+    """What is wrong with the checksums, the key and the signature."""
+    checksums, signer = read_plain(folder / CHECKSUMS), manifest.signed_by
+    if checksums is None:
+        yield f"{CHECKSUMS}: is missing"
+    elif checksums != checksums_text(folder, manifest.files).encode():
+        yield f"{CHECKSUMS}: was changed, or does not agree with the manifest"
+    if public_key is not None and signer != public_key:
+        lacking = "is not signed" if signer is None else "is signed with another key"
+        yield f"{MANIFEST}: {lacking}"
+    if signer is None:
+        return
+    signature = read_plain(folder / SIGNATURE)
+    if signature is None:
+        yield f"{SIGNATURE}: is missing"
+    elif not is_signed(content, signature.decode("utf-8", "replace"), signer):
+        yield f"{SIGNATURE}: is not the signature of the manifest"
 
 
 def _counts(bundle: BundleFolder, manifest: Manifest) -> Iterator[str]:
@@ -93,22 +173,11 @@ def _counts(bundle: BundleFolder, manifest: Manifest) -> Iterator[str]:
         with open_store(bundle.store) as store:
             if count_results(store) != counts:
                 yield f"{STORE}: does not hold what the manifest counts"
-            sealed = [replace(chunk, hash="") for chunk in manifest.chunks]
-            if list(chunk_digests(store)) != sealed:
-                yield f"{STORE}: its documents are not those of the events"
+            if tuple(chunks_in(store)) != manifest.chunks:
+                yield f"{STORE}: its documents are not those of the manifest"
     except InputError as error:  # sealed all the same, by somebody else
         yield str(error).removeprefix(f"{bundle.folder}/")
     with (bundle.folder / "data" / "subjects.jsonl").open("rb") as file:
         lines = sum(1 for _ in file)
     if lines != counts.subjects:
         yield "data/subjects.jsonl: does not have one line per subject"
-
-
-def _signature(sealed: SealedFolder, content: bytes) -> Iterator[str]:
-    if sealed.signed_by is None:
-        return
-    signature = read_plain(sealed.folder / SIGNATURE)
-    if signature is None:
-        yield f"{SIGNATURE}: is missing"
-    elif not is_signed(content, signature.decode("utf-8", "replace"), sealed.signed_by):
-        yield f"{SIGNATURE}: is not the signature of the manifest"

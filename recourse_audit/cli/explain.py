@@ -1,15 +1,16 @@
 """`explain`: decisions on some people, at once."""
 
-from functools import partial
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from recourse_audit.cli.printing import (
     AsJson,
     Full,
     ModelTimeout,
     SettingsArgument,
+    english,
     print_json,
     say,
     view,
@@ -19,11 +20,10 @@ from recourse_audit.cli.printing import (
 
 def explain(
     settings: SettingsArgument,
-    ids: Annotated[list[str], typer.Argument(help="Ids of decision subjects.")],
+    ids: Annotated[list[str], Argument(help="Ids of decision subjects.")],
     what_if: Annotated[
         list[str] | None,
-        typer.Option(
-            "--what-if",
+        Option(
             metavar="CHANGE",
             help="Try a change: 'drop A-B', 'add A-B:kind', 'savings=4000', 'housing=own'. Several "
             "are tried together.",
@@ -33,9 +33,9 @@ def explain(
     full: Full = False,
     as_json: AsJson = False,
 ) -> None:
-    """Explain decisions: what each rests on, and what the person could change."""
-    from recourse_audit.api.audit import Audit
-    from recourse_audit.render.terminal.subject import show_subject
+    """Explain decisions on people, and what could change them."""
+    from recourse_audit.api import Audit
+    from recourse_audit.render.terminal import show_subject
     from recourse_audit.render.text import plain
 
     audit = Audit.from_toml(settings, timeout=timeout, progress=True)
@@ -45,18 +45,23 @@ def explain(
         print_json(documents[0] if len(documents) == 1 else documents)
         warn(audit.warnings)
     else:
-        prefer, classes = audit.loaded.settings.search.prefer, audit.loaded.settings.decision
-        show = partial(show_subject, full=full, prefer=prefer)
+        given = audit.loaded.settings
+        words, favourable = english(given), given.decision.favourable
         for place, report in enumerate(reports):
-            warnings = () if place else audit.warnings
-            show(view(), report, warnings, favourable=classes.favourable)
-    failed = [report.subject.id for report in reports if report.error]
-    if failed:
-        say(f"No result for {len(failed)} of {len(reports)}: {plain(', '.join(failed))}")
-    stuck = [
-        report.subject.id for report in reports if report.status == "error" and not report.error
-    ]
-    if stuck:
-        say(f"No options found for {len(stuck)} of {len(reports)}: {plain(', '.join(stuck))}")
+            show_subject(
+                view(),
+                report,
+                () if place else audit.warnings,
+                full=full,
+                prefer=given.search.prefer,
+                favourable=favourable,
+                words=words,
+            )
+    failed = [report for report in reports if report.error]
+    stuck = [report for report in reports if report.status == "error" and not report.error]
+    for lack, people in (("No result", failed), ("No options found", stuck)):
+        if people:
+            names = plain(", ".join(report.subject.id for report in people))
+            say(f"{lack} for {len(people)} of {len(reports)}: {names}")
     if failed or stuck:
         raise typer.Exit(4)

@@ -1,13 +1,27 @@
 """`groups`: gaps between groups, with their uncertainty, from a bundle alone."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
-from recourse_audit.cli.printing import AsJson, BundleArgument, Full, print_json, say, view, write
-from recourse_audit.cli.thresholds import GAP, check_gaps
-from recourse_audit.errors import InputError
+from recourse_audit.cli.printing import (
+    AsJson,
+    BundleArgument,
+    Full,
+    doing,
+    english,
+    print_json,
+    say,
+    view,
+    write,
+)
+from recourse_audit.errors import FindingError, InputError
+
+if TYPE_CHECKING:
+    from recourse_audit.records.groups import GroupReport
+
+GAP = "gap"
 
 
 def groups(
@@ -15,36 +29,67 @@ def groups(
     full: Full = False,
     as_json: AsJson = False,
     csv: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the figures as a table.")
+        Path | None, Option(metavar="FILE", help="Write the figures as a table.")
     ] = None,
     fail_on: Annotated[
         str | None,
-        typer.Option(
-            metavar="gap",
-            help="Exit 3 if a gap is shown, 2 if nothing could be tested.",
-        ),
+        Option(metavar="gap", help="Exit 3 if a gap is shown, 2 if nothing could be tested."),
     ] = None,
 ) -> None:
-    """Compare the groups of an audit: gaps, their uncertainty, and whose ties would be ended."""
-    from recourse_audit.api.bundle import Bundle
+    """Compare the groups of an audit: gaps, with uncertainty."""
+    from recourse_audit.api import Bundle
     from recourse_audit.render.groups_csv import groups_csv
-    from recourse_audit.render.terminal.groups import show_groups
-    from recourse_audit.render.terminal.groups_brief import show_groups_briefly, unfinished
-    from recourse_audit.render.terminal.progress import steps_on_stderr
+    from recourse_audit.render.terminal import show_groups, unfinished
 
     if fail_on not in (None, GAP):
         raise InputError(f"--fail-on {fail_on}: must be {GAP}")
-    with steps_on_stderr(shown=True) as steps:
-        steps.begin("Comparing groups")
+    with doing("Comparing groups"):
         report = Bundle(bundle).groups()
+    words = english(Bundle(bundle).settings)
     if not report.finished:
         say(f"! {bundle}: {unfinished(report)}")
     if csv is not None:
-        write(csv, groups_csv(report))
+        write(csv, groups_csv(report, words))
     if as_json:
         print_json(report.to_dict())
     else:
-        show = show_groups if full else show_groups_briefly
-        show(view(), report)
+        show_groups(view(), report, words=words, full=full)
     if fail_on == GAP:
         check_gaps(bundle, report)
+
+
+def check_gaps(bundle: Path, report: "GroupReport") -> None:
+    """Fail on gaps that are shown; refuse to call clean what is unfinished or was not tested."""
+    if report.flags:
+        raise FindingError(f"{bundle}: {flags_sentence(report)}")
+    if not report.finished:
+        raise InputError(
+            f"{bundle}: --fail-on {GAP}: no gap is shown so far, but only {report.done:,} of "
+            f"{report.total:,} subjects are done; rerun the same `run` command to finish the "
+            "audit, then ask again"
+        )
+    if not report.tests:
+        raise InputError(f"{bundle}: --fail-on {GAP}: nothing was tested: {_why_untested(report)}")
+
+
+def _why_untested(report: "GroupReport") -> str:
+    from recourse_audit.render.i18n import Words
+
+    for table in report.tables:
+        for comparison in table.comparisons:
+            if comparison.untested is not None:
+                return Words().say(f"report.untested.{comparison.untested}")
+    return f"no two groups have {report.smallest} people or more (groups.smallest)"
+
+
+def flags_sentence(report: "GroupReport") -> str:
+    """How many gaps are shown, and the one to lead with; "" if none is."""
+    from recourse_audit.render.groups import GroupPage
+    from recourse_audit.render.text import number
+
+    if not report.flags:
+        return ""
+    more = len(report.flags) - 1
+    others = f" (and {more} more)" if more else ""
+    gaps = number(len(report.flags), "gap")
+    return f"{gaps} shown: {GroupPage(report).say('headline')}{others}"

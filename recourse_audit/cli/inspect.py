@@ -3,36 +3,31 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from recourse_audit.cli.printing import AsJson, Full, ModelTimeout, print_json, say, view
+from recourse_audit.cli.printing import AsJson, Full, ModelTimeout, doing, print_json, say, view
 from recourse_audit.errors import InputError
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(help="An ONNX file, or an audit.toml that names one.")],
+    model: Annotated[Path, Argument(help="An ONNX file, or an audit.toml that names one.")],
     graph: Annotated[
-        Path | None,
-        typer.Option(help="An npz file or audit.toml: probe with the features of its nodes."),
+        Path | None, Option(help="An npz file or audit.toml: probe with the features of its nodes.")
     ] = None,
     timeout: ModelTimeout = None,
     full: Full = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show a model's inputs, the roles guessed for them, and what the probes found."""
+    """Show a model's inputs, their roles, and what probes found."""
     from recourse_audit.audit.inspect import inspect_model
-    from recourse_audit.render.terminal.model import show_model
-    from recourse_audit.render.terminal.model_brief import show_model_briefly
-    from recourse_audit.render.terminal.progress import steps_on_stderr
+    from recourse_audit.render.terminal import show_model
 
-    with steps_on_stderr(shown=True) as steps:
-        steps.begin("Probing the model")
+    with doing("Probing the model"):
         inspection = inspect_model(model, graph, timeout=timeout)
     if as_json:
         print_json(inspection.to_dict())
     else:
-        show = show_model if full else show_model_briefly
-        show(view(), inspection.name, inspection.report)
+        show_model(view(), inspection.name, inspection.report, full=full)
         for line in inspection.advice:
             say(line)
     if inspection.problem:

@@ -52,7 +52,8 @@ def letters(
         list[str] | None,
         typer.Option(
             metavar="ISSUE",
-            help="Sign off despite this: fragile, no-reason, ties-only, unreviewed. Repeatable.",
+            help="Sign off despite this: fragile, incomplete, no-reason, ties-only, unreviewed. "
+            "Repeatable.",
         ),
     ] = None,
     reviewed: Annotated[
@@ -79,7 +80,8 @@ def letters(
         Path | None, typer.Option(help="CSV: id,reason. Reasons that a person has confirmed.")
     ] = None,
     addresses: Annotated[
-        Path | None, typer.Option(help="CSV: id and address lines. Where letters go.")
+        Path | None,
+        typer.Option(help="CSV: id, address lines, name and details. Where letters go."),
     ] = None,
     names: Annotated[
         Path | None,
@@ -93,7 +95,7 @@ def letters(
 
     Letters are signed off by name. Those that were signed off before stay as they are.
     """
-    from recourse_audit.api.bundle import Bundle
+    from recourse_audit.api import Bundle
 
     if day is not None and sign_off is None:
         raise InputError("--date is for letters that are signed off: give --sign-off NAME too")
@@ -167,7 +169,7 @@ def _refusal(bundle: Path, made: "WrittenLetters") -> str:
     causes = sorted({cause for causes in made.refused.values() for cause in causes})
     return (
         f"{stay}; {bundle / 'letters' / 'signing.csv'} says why: give what is missing (--reasons, "
-        "--reviewed), or name letters with --ids and accept each cause with "
+        "--addresses, --reviewed), or name letters with --ids and accept each cause with "
         f"{' '.join(f'--accept {cause}' for cause in causes)}"
     )
 

@@ -5,16 +5,20 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from recourse_audit.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from recourse_audit.render.i18n import Words
+    from recourse_audit.settings import Settings
 
 
 def check_seconds(seconds: float | None) -> float | None:
@@ -28,35 +32,33 @@ def check_seconds(seconds: float | None) -> float | None:
     )
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a view.")]
-Full = Annotated[
-    bool, typer.Option("--full", help="Print everything, not only the first sections.")
-]
-BundleArgument = Annotated[Path, typer.Argument(help="The folder that `run` wrote.")]
-SettingsArgument = Annotated[Path, typer.Argument(help="The audit.toml.")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON instead of a view.")]
+Full = Annotated[bool, Option("--full", help="Print everything, not only the first sections.")]
+BundleArgument = Annotated[Path, Argument(help="The folder that `run` wrote.")]
+SettingsArgument = Annotated[Path, Argument(help="The audit.toml.")]
 Workers = Annotated[
     int | None,
-    typer.Option(min=1, max=1024, help="Number of worker processes. [default: one per core]"),
+    Option(min=1, max=1024, help="Number of worker processes. [default: one per core]"),
 ]
 ModelTimeout = Annotated[
     float | None,
-    typer.Option(
+    Option(
         "--timeout",
         callback=check_seconds,
         help="Timeout per model query, in seconds. Replaces model.timeout.",
     ),
 ]
-Sign = Annotated[Path | None, typer.Option(help="Sign with this Ed25519 private key (PEM).")]
+Sign = Annotated[Path | None, Option(help="Sign with this Ed25519 private key (PEM).")]
 Templates = Annotated[
     Path | None,
-    typer.Option(help="A folder laid out like ours (see --eject); its files replace ours."),
+    Option(help="A folder laid out like ours (see --eject); its files replace ours."),
 ]
 WIDTH = 120
 
 
 def say(text: str) -> None:
     """Print a message for the person at the terminal."""
-    from recourse_audit.render.terminal.progress import message_console
+    from recourse_audit.render.progress import message_console
 
     message_console().print(text)
 
@@ -65,6 +67,24 @@ def warn(warnings: tuple[str, ...]) -> None:
     """Print what a reader must know before any figure."""
     for warning in warnings:
         say(f"! {warning}")
+
+
+@contextmanager
+def doing(what: str) -> Iterator[None]:
+    """Show on stderr what takes more than a second."""
+    from recourse_audit.render.progress import steps_on_stderr
+
+    with steps_on_stderr(shown=True) as steps:
+        steps.begin(what)
+        yield
+
+
+def english(settings: "Settings") -> "Words":
+    """The words of the terminal, with those of the settings."""
+    from recourse_audit.render.i18n import words_of
+    from recourse_audit.render.templates import Templates
+
+    return words_of(settings, "en", Templates())
 
 
 def view() -> "Console":
@@ -78,19 +98,11 @@ def view() -> "Console":
 # Each as wide as what it stands for, so that columns stay columns.
 LOOK_ALIKES = dict(
     zip(
-        "│┼─├└○●◀▶→▲◇…✂█░νμ·≤≥",
-        "|+-|`o*<>>!?~x#.nm-<>",
+        "│┼─├└○●◀▶→▲◇…✂█░νμ·≤≥\u2212\u2013\u00a0\u2018\u2019\u201c\u201d",
+        "|+-|`o*<>>!?~x#.nm-<>-- ''\"\"",
         strict=True,
     )
-) | {
-    "\N{MINUS SIGN}": "-",
-    "\N{EN DASH}": "-",
-    "\N{NO-BREAK SPACE}": " ",
-    "\N{LEFT SINGLE QUOTATION MARK}": "'",
-    "\N{RIGHT SINGLE QUOTATION MARK}": "'",
-    "\N{LEFT DOUBLE QUOTATION MARK}": '"',
-    "\N{RIGHT DOUBLE QUOTATION MARK}": '"',
-}
+)
 
 
 def look_alikes(error: UnicodeError) -> tuple[str, int]:
@@ -120,18 +132,14 @@ def write(path: Path, text: str) -> None:
         ) from None
 
 
-@contextmanager
-def resumable(out: Path) -> Iterator[None]:
+def resumable(out: Path) -> AbstractContextManager[None]:
     """Answer Ctrl-C with how to go on where what is finished is kept."""
-    with _advise_on_interrupt(f"rerun the same command to resume from what is in {out}"):
-        yield
+    return _advise_on_interrupt(f"rerun the same command to resume from what is in {out}")
 
 
-@contextmanager
-def repeatable(bundle: Path) -> Iterator[None]:
+def repeatable(bundle: Path) -> AbstractContextManager[None]:
     """Answer Ctrl-C with how to go on where all is made anew, in place of what was there."""
-    with _advise_on_interrupt(f"{bundle} is as it was before; rerun the same command"):
-        yield
+    return _advise_on_interrupt(f"{bundle} is as it was before; rerun the same command")
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 import io
 import os
 import sys
-from collections.abc import Callable
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -64,22 +63,10 @@ class _Command(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-def _add(command: Callable[..., None], short_help: str | None = None) -> None:
-    app.command(cls=_Command, short_help=short_help)(command)
-
-
 app.callback()(_options)
-_add(inspect, "Show a model's inputs, their roles, and what probes found.")
-_add(init, "Write a commented audit.toml from your files.")
-_add(explain, "Explain decisions on people, and what could change them.")
-_add(run, "Audit everyone, into a bundle.")
-_add(report, "Make the pages of a bundle: reports, group report, index.")
-_add(letters, "Make the letters of a bundle, as HTML and PDF.")
-_add(groups, "Compare the groups of an audit: gaps, with uncertainty.")
-_add(verify, "Check that a bundle is what was sealed.")
-_add(stability, "Measure how far explanations and options move under perturbation.")
-_add(schema, "Print the JSON Schema of a document.")
-_add(demo)
+COMMANDS = (inspect, init, explain, run, report, letters, groups, verify, stability, schema, demo)
+for _command in COMMANDS:
+    app.command(cls=_Command)(_command)
 
 
 def main() -> None:

@@ -1,41 +1,39 @@
 """`report`: the pages of a bundle."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
-from recourse_audit.api.bundle import Level
 from recourse_audit.cli.printing import Sign, Templates, Workers, repeatable, say
 from recourse_audit.errors import InputError, PaperError
 
 if TYPE_CHECKING:
-    from recourse_audit.render.pages.write_pages import WrittenPages
+    from recourse_audit.render.write_pages import WrittenPages
 
 KEPT = "kept as they are"
 
 
 def report(
-    bundle: Annotated[Path | None, typer.Argument(help="The folder that `run` wrote.")] = None,
+    bundle: Annotated[Path | None, Argument(help="The folder that `run` wrote.")] = None,
     level: Annotated[
-        Level, typer.Option(help="For whom: how much a page may say about other people.")
+        Literal["auditor", "reviewer", "subject"],
+        Option(help="For whom: how much a page may say about other people."),
     ] = "auditor",
-    language: Annotated[str, typer.Option(help="Language of the pages: en, de, fr or es.")] = "en",
+    language: Annotated[str, Option(help="Language of the pages: en, de, fr or es.")] = "en",
     auditor: Annotated[
-        str, typer.Option(metavar="NAME", help="Who answers for the audit; named on the index.")
+        str, Option(metavar="NAME", help="Who answers for the audit; named on the index.")
     ] = "",
-    pdf: Annotated[
-        bool, typer.Option("--pdf", help="Make reports on subjects as PDF too.")
-    ] = False,
+    pdf: Annotated[bool, Option("--pdf", help="Make reports on subjects as PDF too.")] = False,
     templates: Templates = None,
     eject: Annotated[
-        Path | None, typer.Option(help="Only copy our templates into this new folder.")
+        Path | None, Option(help="Only copy our templates into this new folder.")
     ] = None,
     workers: Workers = None,
     sign: Sign = None,
 ) -> None:
     """Make the pages of a bundle: reports, group report, index. Existing pages are replaced."""
-    from recourse_audit.api.bundle import Bundle
+    from recourse_audit.api import Bundle
     from recourse_audit.render.templates import eject as eject_templates
 
     if eject is not None:

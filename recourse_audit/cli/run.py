@@ -1,11 +1,13 @@
 """`run`: an audit of everyone, into a bundle."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
-from recourse_audit.api.audit import SECONDS_PER_CHUNK
+from recourse_audit.cli.groups import GAP, check_gaps, flags_sentence
 from recourse_audit.cli.printing import (
     SettingsArgument,
     Sign,
@@ -15,83 +17,81 @@ from recourse_audit.cli.printing import (
     say,
     warn,
 )
-from recourse_audit.cli.thresholds import (
-    GAP,
-    check_gaps,
-    find_exceeded,
-    flags_sentence,
-    read_thresholds,
-)
-from recourse_audit.errors import AuditError, FindingError, PaperError, SettingsError
+from recourse_audit.errors import AuditError, FindingError, InputError, PaperError, SettingsError
 
 if TYPE_CHECKING:
-    from recourse_audit.api.bundle import Bundle
+    from recourse_audit.api import Bundle
+    from recourse_audit.records.recourse import RecourseStatus
     from recourse_audit.settings import Settings
+
+STATUS: "dict[str, RecourseStatus]" = {
+    "errors": "error",
+    "infeasible": "certified_infeasible",
+    "not-found": "not_found_within_budget",
+}
 
 
 def run(
     settings: SettingsArgument,
-    out: Annotated[Path, typer.Option(help="The folder to write.")] = Path("audit-bundle"),
+    out: Annotated[Path, Option(help="The folder to write.")] = Path("audit-bundle"),
     subjects: Annotated[
         str,
-        typer.Option(
+        Option(
             help="Whom to audit: all, unfavourable, a file with one id per line, or "
             "ATTRIBUTE=VALUE."
         ),
     ] = "unfavourable",
     sample: Annotated[
-        int | None, typer.Option(min=1, help="Audit a random sample of N subjects.")
+        int | None, Option(min=1, help="Audit a random sample of N subjects.")
     ] = None,
     stratify: Annotated[
-        str | None, typer.Option(help="Sample in proportion to the values of this attribute.")
+        str | None, Option(help="Sample in proportion to the values of this attribute.")
     ] = None,
     workers: Workers = None,
     scheduler: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="Work on the Dask cluster of this scheduler."),
+        Option(metavar="ADDRESS", help="Work on the Dask cluster of this scheduler."),
     ] = None,
     timeout: Annotated[
         float,
-        typer.Option(
+        Option(
             callback=check_seconds,
             help="Timeout per chunk, and per model query if less than model.timeout, in seconds.",
         ),
-    ] = SECONDS_PER_CHUNK,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=2**63 - 1, help="Replaces search.seed.")
-    ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over in the folder.")] = False,
+    ] = 3600.0,
+    seed: Annotated[int | None, Option(min=0, max=2**63 - 1, help="Replaces search.seed.")] = None,
+    fresh: Annotated[bool, Option("--fresh", help="Start over in the folder.")] = False,
     despite_disagreement: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--despite-disagreement",
-            help="Go on although recorded and model's decisions differ on more people than "
+            help="Continue even if recorded decisions and the model's differ on more people than "
             "decision.most_disagreement allows.",
         ),
     ] = False,
     fail_on: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="WHAT[=SHARE]",
             help="Exit with code 3 on findings: errors, infeasible or not-found (more than this "
             "share of subjects), or gap.",
         ),
     ] = None,
     pages: Annotated[
-        bool, typer.Option(help="Make pages and draft letters at the end, if there are none yet.")
+        bool, Option(help="Make pages and draft letters at the end, if there are none yet.")
     ] = True,
     sign: Sign = None,
     id_key: Annotated[
-        Path | None, typer.Option(help="List ids in the manifest, hashed with this secret file.")
+        Path | None, Option(help="List ids in the manifest, hashed with this secret file.")
     ] = None,
 ) -> None:
     """Audit everyone who was refused, or others, into a bundle.
 
     Rerun the same command to resume after an interruption.
     """
-    from recourse_audit.api.audit import Audit
+    from recourse_audit.api import Audit
 
-    limits = read_thresholds([text for text in fail_on or () if text != GAP])
+    limits = _read_thresholds([text for text in fail_on or () if text != GAP])
     gap = GAP in (fail_on or ())
     asked = _check_settings(settings, pages=pages, gap=gap)
     audit = Audit.from_toml(
@@ -116,7 +116,7 @@ def run(
     say_results(bundle)
     trouble = make_pages(bundle, settings, workers, sign) if pages else ""
     statuses = bundle.statuses
-    findings = list(find_exceeded(statuses, limits))
+    findings = list(_find_exceeded(statuses, limits))
     groups = bundle.groups() if gap else None
     if groups is not None and (gaps := flags_sentence(groups)):
         findings.append(gaps)
@@ -128,6 +128,43 @@ def run(
         raise PaperError(trouble)
     if statuses["error"]:
         raise typer.Exit(4)
+
+
+def _read_thresholds(texts: Sequence[str]) -> dict[str, float]:
+    """Shares by status: `errors` alone is any at all, `infeasible=0.2` more than that share."""
+    limits = {}
+    for text in texts:
+        name, given, share = text.partition("=")
+        try:
+            limit = float(share) if given else 0.0
+        except ValueError:
+            limit = -1.0
+        if name not in STATUS or not 0 <= limit <= 1:
+            raise InputError(
+                f"--fail-on {text}: must be {', '.join(STATUS)}, alone or with a share from 0 to "
+                "1, as in infeasible=0.2; or gap, which takes no share"
+            )
+        limits[name] = limit
+    return limits
+
+
+def _find_exceeded(
+    statuses: "dict[RecourseStatus, int]", limits: dict[str, float]
+) -> Iterator[str]:
+    """One sentence for each threshold that is exceeded.
+
+    Shares are of the subjects who need options: those decided on favourably do not count.
+    """
+    from recourse_audit.render.i18n import status_name
+
+    needy = sum(statuses.values()) - statuses["already_favourable"]
+    for name, limit in limits.items():
+        count = statuses[STATUS[name]]
+        if count > limit * needy:
+            words = status_name(STATUS[name])
+            yield (
+                f"{name} ({words}): {count:,} of {needy:,} subjects, more than a share of {limit:g}"
+            )
 
 
 def _check_settings(settings: Path, *, pages: bool, gap: bool) -> "Settings":
@@ -170,9 +207,8 @@ def make_pages(bundle: "Bundle", settings: Path, workers: int | None, sign: Path
 
 def say_results(bundle: "Bundle") -> None:
     """Print how many subjects have which status, after what must be known before that."""
-    from recourse_audit.render.agreement import agreement_sentences
     from recourse_audit.render.i18n import status_name
-    from recourse_audit.render.text import number
+    from recourse_audit.render.text import agreement_sentences, number
 
     agreement, repeats, statuses = bundle.agreement, bundle.repeats, bundle.statuses
     if agreement is not None:
@@ -181,7 +217,14 @@ def say_results(bundle: "Bundle") -> None:
     begin = str(bundle.folder)
     if bundle.was_finished:
         begin = f"{begin}: was finished before, nothing was changed"
-    repeated = f"; {repeats}" if repeats.calls else ""
+    repeated = f"; {number(repeats.calls, 'call')} of the model repeated, " if repeats.calls else ""
+    if repeats.differed:
+        repeated += (
+            f"{repeats.differed:,} with a different answer (by up to {repeats.largest:.2g} in a "
+            "probability or score)"
+        )
+    elif repeats.calls:
+        repeated += "all with the same answer"
     say(f"{begin}: {number(sum(statuses.values()), 'subject')}{repeated}")
     counts = {name: f"{count:,}" for name, count in statuses.items() if count}
     wide = max(map(len, counts.values()), default=0)

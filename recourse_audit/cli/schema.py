@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import typer
+from typer import Argument
 
 from recourse_audit.cli.printing import print_json
 from recourse_audit.errors import InputError
@@ -11,7 +12,7 @@ from recourse_audit.errors import InputError
 def schema(
     name: Annotated[
         str,
-        typer.Argument(
+        Argument(
             help="settings (audit.toml), subject, groups, stability, inspection, verification or "
             "manifest."
         ),

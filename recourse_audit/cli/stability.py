@@ -3,30 +3,30 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from recourse_audit.cli.printing import AsJson, SettingsArgument, print_json, view, write
 
 
 def stability(
     settings: SettingsArgument,
-    ids: Annotated[list[str] | None, typer.Argument(help="Ids of decision subjects.")] = None,
+    ids: Annotated[list[str] | None, Argument(help="Ids of decision subjects.")] = None,
     perturbed_model: Annotated[
-        list[Path] | None,
-        typer.Option(help="A perturbed copy of the model; can be given several times."),
+        list[Path] | None, Option(help="A perturbed copy of the model; can be given several times.")
     ] = None,
-    new_ties: Annotated[int, typer.Option(min=1, help="New ties tried for each subject.")] = 10,
-    sample: Annotated[
-        int, typer.Option(min=1, help="Size of the random sample if no id is given.")
-    ] = 20,
-    options: Annotated[bool, typer.Option(help="Compare options for recourse too.")] = True,
-    picture: Annotated[Path | None, typer.Option(help="Write the curves to this SVG file.")] = None,
+    new_ties: Annotated[int, Option(min=1, help="New ties tried for each subject.")] = 10,
+    sample: Annotated[int, Option(min=1, help="Size of the random sample if no id is given.")] = 20,
+    options: Annotated[bool, Option(help="Compare options too.")] = True,
+    picture: Annotated[Path | None, Option(help="Write the curves to this SVG file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Perturb the graph by new ties, or the model by copies you supply, and compare findings."""
-    from recourse_audit.api.audit import Audit
-    from recourse_audit.render.charts.stability_curves import stability_picture
-    from recourse_audit.render.terminal.stability import show_stability
+    """Measure how far findings move under perturbation.
+
+    The graph is perturbed by new ties, or the model by copies that you supply.
+    """
+    from recourse_audit.api import Audit
+    from recourse_audit.render.charts import draw_stability
+    from recourse_audit.render.terminal import show_stability
 
     report = Audit.from_toml(settings, progress=True).stability(
         ids or (),
@@ -37,7 +37,7 @@ def stability(
         progress=True,
     )
     if picture is not None:
-        write(picture, stability_picture(report))
+        write(picture, draw_stability(report))
     if as_json:
         print_json(report.to_dict())
     else:

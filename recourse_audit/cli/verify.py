@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
-from recourse_audit.cli.printing import AsJson, BundleArgument, print_json, say
+from recourse_audit.cli.printing import AsJson, BundleArgument, doing, print_json, say
 from recourse_audit.errors import InputError, VerificationError
 
 if TYPE_CHECKING:
@@ -16,30 +17,29 @@ if TYPE_CHECKING:
 def verify(
     bundle: BundleArgument,
     key: Annotated[
-        Path | None, typer.Option(help="Require a signature by this Ed25519 public key (PEM).")
+        Path | None, Option(help="Require a signature by this Ed25519 public key (PEM).")
     ] = None,
     replay: Annotated[
-        int | None,
-        typer.Option(min=1, help="Work out a random sample of N subjects again, and compare."),
+        int | None, Option(min=1, help="Work out a random sample of N subjects again, and compare.")
     ] = None,
-    settings: Annotated[Path | None, typer.Option(help="The audit.toml, for --replay.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed for --replay.")] = 0,
+    settings: Annotated[Path | None, Option(help="The audit.toml, for --replay.")] = None,
+    seed: Annotated[int, Option(min=0, help="Random seed for --replay.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Check a bundle offline: files, counts, events, signature; print one line per problem."""
-    from recourse_audit.api.bundle import Bundle
-    from recourse_audit.render.terminal.progress import steps_on_stderr
+    """Check that a bundle is what was sealed.
+
+    Offline: files, counts, events and signature. Prints one line per problem.
+    """
+    from recourse_audit.api import Bundle
     from recourse_audit.render.text import plain
 
     if replay is not None and settings is None:
         raise InputError("--replay needs --settings FILE: the audit.toml with its model and graph")
     opened = Bundle(bundle)
-    with steps_on_stderr(shown=True) as steps:
-        steps.begin("Checking every file")
+    with doing("Checking every file"):
         verification = opened.verify(key=key)
     if replay is not None and settings is not None and not verification.problems:
-        with steps_on_stderr(shown=True) as steps:
-            steps.begin("Working out subjects again")
+        with doing("Working out subjects again"):
             problems = opened.replay(settings, replay, seed=seed)
             verification = replace(verification, problems=problems)
     for name in opened.leftovers:

@@ -15,9 +15,16 @@ from threading import Lock, Timer
 from typing import Any
 
 from recourse_audit.errors import AuditError, InputError
-from recourse_audit.execute.chunks import Answers, ChunkQueue, FinishedChunk, Part
-from recourse_audit.execute.process_pool import Failed, Say
-from recourse_audit.execute.worker import TABLE, AuditJob, Worker
+from recourse_audit.execute.process_pool import Failed, Say, settle
+from recourse_audit.execute.worker import (
+    ANSWERS,
+    Answers,
+    AuditJob,
+    ChunkQueue,
+    FinishedChunk,
+    Part,
+    Worker,
+)
 
 SECONDS_TO_CONNECT = 20.0
 PARTS_PER_WORKER = 3
@@ -32,8 +39,8 @@ def work_on(job: AuditJob, part: Part, timeout: float) -> Answers | Failed:
     A part that takes too long ends the worker, since nothing else ends a model that hangs.
     """
     with _turn:
-        table = job.folder / TABLE
-        key = (str(table), table.stat().st_mtime_ns if table.exists() else 0)
+        answers = job.folder / ANSWERS
+        key = (str(answers), answers.stat().st_mtime_ns if answers.exists() else 0)
         if key not in _opened:
             worker = Worker(job)
             _opened.clear()
@@ -94,48 +101,32 @@ class DaskPool:
                     suspects.append(part)
                     finished = None
                 else:
-                    finished = self._hear(answer, part, queue, say, killed=killed)
+                    finished = self._hear(answer, part, queue, say)
                     suspects = [suspect for suspect in suspects if suspect != part]
                 if finished is not None:
                     yield finished
                 with self._translate(distributed):
                     hand_out()
 
-    def _fetch(self, distributed: Any, future: Any) -> Answers | Failed | BaseException:
-        """What a worker answered, or why there is no answer."""
+    def _fetch(self, distributed: Any, future: Any) -> Any:
+        """What a worker answered, or the exception that says why there is no answer."""
         with self._translate(distributed):
             try:
-                match future.status:
-                    case "finished":
-                        answer: Answers | Failed | BaseException = future.result()
-                        return answer
-                    case "error":
-                        error: BaseException = future.exception()
-                        return error
+                if future.status in ("finished", "error"):
+                    return future.result() if future.status == "finished" else future.exception()
             finally:
                 future.release()
         raise self._scheduler_gone()
 
-    def _hear(
-        self,
-        answer: Answers | Failed | BaseException,
-        part: Part,
-        queue: ChunkQueue,
-        say: Say,
-        *,
-        killed: bool,
-    ) -> FinishedChunk | None:
-        if isinstance(answer, Failed):
-            say(f"{queue.describe(part)} failed ({answer.reason})")
-            return queue.fail(part, answer.reason)
+    def _hear(self, answer: Any, part: Part, queue: ChunkQueue, say: Say) -> FinishedChunk | None:
         if not isinstance(answer, BaseException):
-            return queue.accept(part, answer)
-        if killed:
+            return settle(queue, part, answer, say)
+        if isinstance(answer, _import_distributed().KilledWorker):
             reason = (
                 f"the worker processes ended, or it took longer than {self._timeout:g} "
                 "seconds (--timeout)"
             )
-            say(f"{queue.describe(part)} will be tried again: {reason}")
+            say(f"{part} will be tried again: {reason}")
             return queue.fail(part, reason)
         if isinstance(answer, AuditError):
             raise InputError(str(answer))

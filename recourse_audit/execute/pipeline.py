@@ -9,7 +9,7 @@ works out some subjects of a bundle again: a second auditor's check of the evide
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -26,42 +26,45 @@ from recourse_audit.audit.population import (
     people_of,
     ties_of,
 )
-from recourse_audit.audit.report import Reporter, repeated_answers
-from recourse_audit.bundle.checkpoint import Checkpoint, RunLog
+from recourse_audit.audit.report import Reporter, ask_twice
 from recourse_audit.bundle.layout import (
     GROUP_REPORT,
     SETTINGS,
+    STORE,
     BundleFolder,
     remove_if_empty,
     writing,
 )
 from recourse_audit.bundle.manifest import (
     Evidence,
+    RunLog,
     count_results,
     digest,
     digest_of,
     fingerprint_digest,
     hash_ids,
-    make_manifest,
     read_manifest,
-    seal,
+    seal_bundle,
     versions,
 )
 from recourse_audit.bundle.reader import StoredAudit, open_stored_audit
 from recourse_audit.bundle.signature import Signer
-from recourse_audit.bundle.store import open_store, read_meta
+from recourse_audit.bundle.store import (
+    CheckpointWriter,
+    check_attributes,
+    open_store,
+    read_meta,
+)
 from recourse_audit.bundle.tables import write_tables
 from recourse_audit.errors import DocumentError, InputError, SettingsError
-from recourse_audit.execute.chunks import (
+from recourse_audit.execute.worker import (
     ChunkQueue,
     Executor,
-    FinishedChunk,
-    NoProgress,
-    Part,
     Progress,
     chunks_of,
+    graph_digest,
+    prepare_job,
 )
-from recourse_audit.execute.worker import graph_digest, prepare_job
 from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.groups.report import groups_of
 from recourse_audit.model.decisions import Decisions
@@ -73,20 +76,12 @@ from recourse_audit.records.bundle import (
     LogLine,
     ModelDigest,
 )
-from recourse_audit.records.codec import (
-    AGREEMENT,
-    COMMUNITIES,
-    FINGERPRINT,
-    GROUPS,
-    MANIFEST_DOCUMENT,
-    SUBJECT,
-)
+from recourse_audit.records.codec import AGREEMENT, COMMUNITIES, FINGERPRINT, GROUPS, SUBJECT
 from recourse_audit.records.model import Agreement
 from recourse_audit.records.recourse import RecourseStatus
 from recourse_audit.settings import fingerprint_text, settings_text
 from recourse_audit.settings.section import is_file
 
-IN_MEMORY = "memory"
 COMPARING = "Comparing groups"
 WORDS = {
     "versions": "the versions of the program or its packages",
@@ -100,15 +95,35 @@ WORDS = {
 }
 
 
-def make_fingerprint(audit: LoadedAudit, folder: Path, subjects: Ints) -> Fingerprint:
-    """Digests of what an audit of these subjects depends on; `folder` is that of the settings."""
-    candidates = audit.settings.recourse.candidates
+def inputs_of(audit: LoadedAudit) -> Inputs:
+    """Every file that an audit reads, with its digest; that of a graph's arrays, without files."""
+    candidates, files = audit.settings.recourse.candidates, audit.settings.graph.files
+    pipeline = None if audit.preprocessing is None else audit.preprocessing.encoder
+    model, preprocessing = (
+        None if sealed is None else ModelDigest(sha256=sealed.digest(), files=sealed.digests)
+        for sealed in (audit.model, pipeline)
+    )
+    assert model is not None
+    return Inputs(
+        model=model,
+        preprocessing=preprocessing,
+        graph={key: InputFile(file=path.name, sha256=digest(path)) for key, path in files.items()}
+        if audit.graph_from_files
+        else {"memory": InputFile(file="", sha256=graph_digest(audit.graph))},
+        candidates=None if candidates is None else digest(candidates),
+    )
+
+
+def make_fingerprint(
+    audit: LoadedAudit, inputs: Inputs, folder: Path, subjects: Ints
+) -> Fingerprint:
+    """What an audit of these subjects depends on; `folder` is that of the settings."""
     return Fingerprint(
         versions=versions(),
-        model=audit.model.digest(),
-        preprocessing="" if audit.preprocessing is None else audit.preprocessing.digest(),
-        graph=_graph_digests(audit),
-        candidates="" if candidates is None else digest(candidates),
+        model=inputs.model.sha256,
+        preprocessing="" if inputs.preprocessing is None else inputs.preprocessing.sha256,
+        graph={key: file.sha256 for key, file in inputs.graph.items()},
+        candidates=inputs.candidates or "",
         settings=digest_of(fingerprint_text(audit.settings, folder)),
         seed=audit.scope.seed,
         subjects=hashlib.sha256(subjects.astype("<i8").tobytes()).hexdigest(),
@@ -120,26 +135,6 @@ def find_changes(now: Fingerprint, before: Fingerprint) -> list[str]:
     return [words for name, words in WORDS.items() if getattr(now, name) != getattr(before, name)]
 
 
-def inputs_of(audit: LoadedAudit) -> Inputs:
-    """Every file that an audit reads, with its digest."""
-    candidates = audit.settings.recourse.candidates
-    files, preprocessing = audit.settings.graph.files, audit.preprocessing
-    return Inputs(
-        model=ModelDigest(
-            sha256=audit.model.digest(),
-            files=audit.model.digests,
-        ),
-        preprocessing=None
-        if preprocessing is None
-        else ModelDigest(sha256=preprocessing.digest(), files=preprocessing.digests),
-        graph={
-            key: InputFile(file=files[key].name if key in files else "", sha256=value)
-            for key, value in _graph_digests(audit).items()
-        },
-        candidates=None if candidates is None else digest(candidates),
-    )
-
-
 def describe_command(selection: Selection) -> Command:
     """Whom the audit was asked to be about; a file of ids by its name alone."""
     listed = is_file(Path(selection.subjects))
@@ -148,13 +143,6 @@ def describe_command(selection: Selection) -> Command:
         sample=selection.sample,
         stratify=selection.stratify,
     )
-
-
-def _graph_digests(audit: LoadedAudit) -> dict[str, str]:
-    """Digests of the files of the graph; of its arrays, if it was never in a file."""
-    if not audit.graph_from_files:
-        return {IN_MEMORY: graph_digest(audit.graph)}
-    return {name: digest(path) for name, path in audit.settings.graph.files.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +166,6 @@ class RunSummary:
     subjects: int
     statuses: dict[RecourseStatus, int]
     finished_before: bool
-    warnings: tuple[str, ...]
 
     @property
     def errors(self) -> int:
@@ -197,20 +184,11 @@ class _Plan:
     settings: str
     evidence: Evidence
 
-    @property
-    def fingerprint(self) -> Fingerprint:
-        return self.evidence.fingerprint
-
 
 def run_audit(
-    request: Request,
-    executor: Executor,
-    *,
-    now: Callable[[], str],
-    progress: Progress | None = None,
+    request: Request, executor: Executor, *, now: Callable[[], str], progress: Progress
 ) -> RunSummary:
     """Audit all subjects that the request selects, into a bundle; `now` tells the time as text."""
-    progress = progress or NoProgress()
     bundle = BundleFolder(folder=request.out)
     bundle.state()  # a folder of somebody else is refused before any work is done
     if is_large(request.audit.graph):
@@ -218,25 +196,31 @@ def run_audit(
     progress.stage("Asking the model about everybody")
     plan = _make_plan(request)
     with writing(request.out), bundle.hold() as state:
-        if state == "finished" and not request.fresh:
-            return _finished_before(bundle, plan, request)
+        finished = state == "finished" and not request.fresh
         if state == "damaged" and not request.fresh:
             raise InputError(
                 f"{request.out}: holds an audit of which files are missing; restore them, or start "
                 "over with --fresh"
             )
-        if state != "unfinished" or request.fresh:
-            bundle.begin()
-        with closing(Checkpoint(bundle.checkpoint)) as checkpoint:
-            _begin_or_resume(bundle, plan, checkpoint)
-            log = RunLog(bundle.log, now)
-            digest = fingerprint_digest(plan.fingerprint)
-            log.add(LogLine(event="started", fingerprint=digest, subjects=len(plan.subjects)))
-            _work(bundle, plan, checkpoint, executor, progress, log)
-            statuses = _seal(bundle, plan, checkpoint, request.signer, progress)
-            log.add(LogLine(event="finished", statuses=statuses))
-        bundle.end()
-    return _summary(plan, statuses, finished_before=False)
+        if finished:
+            statuses = _count_statuses(bundle, plan)
+        else:
+            if state != "unfinished" or request.fresh:
+                bundle.begin()
+            with closing(CheckpointWriter(bundle.checkpoint)) as checkpoint:
+                _begin_or_resume(bundle, plan, checkpoint)
+                log = RunLog(bundle.log, now)
+                audited = fingerprint_digest(plan.evidence.fingerprint)
+                log.add(LogLine(event="started", fingerprint=audited, subjects=len(plan.subjects)))
+                _work(bundle, plan, checkpoint, executor, progress, log)
+                statuses = _seal(bundle, plan, checkpoint, progress)
+                log.add(LogLine(event="finished", statuses=statuses))
+            bundle.end()
+    return RunSummary(
+        subjects=len(plan.subjects),
+        statuses=statuses,
+        finished_before=finished,
+    )
 
 
 def _make_plan(request: Request) -> _Plan:
@@ -246,11 +230,11 @@ def _make_plan(request: Request) -> _Plan:
     except SettingsError as error:
         raise SettingsError(f"{request.origin}: {error}") from None
     audit.model.reseed(audit.scope.seed)
-    audit, answers = repeated_answers(audit, np.arange(audit.graph.node_count))
+    audit, answers = ask_twice(audit, np.arange(audit.graph.node_count))
     decisions = audit.rule.over(answers)
     agreement = _agreement(request, decisions)
     subjects = select_subjects(audit, answers, request.selection)
-    folder = request.origin.parent
+    folder, inputs = request.origin.parent, inputs_of(audit)
     return _Plan(
         audit=audit,
         answers=answers,
@@ -260,11 +244,11 @@ def _make_plan(request: Request) -> _Plan:
         settings=settings_text(audit.settings, folder),
         evidence=Evidence(
             command=describe_command(request.selection),
-            fingerprint=make_fingerprint(audit, folder, subjects),
-            inputs=inputs_of(audit),
+            fingerprint=make_fingerprint(audit, inputs, folder, subjects),
+            inputs=inputs,
             probes=audit.probes,
             id_key=request.id_key,
-            signed_by=None if request.signer is None else request.signer.public,
+            signer=request.signer,
         ),
     )
 
@@ -288,20 +272,20 @@ def _agreement(request: Request, decisions: Decisions) -> Agreement | None:
     return agreement
 
 
-def _begin_or_resume(bundle: BundleFolder, plan: _Plan, checkpoint: Checkpoint) -> None:
+def _begin_or_resume(bundle: BundleFolder, plan: _Plan, checkpoint: CheckpointWriter) -> None:
     """Keep what is known before any work; refuse to resume with something else."""
     audit, settings = plan.audit, plan.audit.settings
-    before = checkpoint.meta()
+    before = read_meta(checkpoint.connection)
     if before:
         checkpoint.check()
         _refuse_changes(bundle, plan, before)
-        checkpoint.check_attributes(settings.groups.attributes)
+        check_attributes(checkpoint.connection, settings.groups.attributes)
         return
-    communities = communities_of(audit.graph, settings.groups, audit.scope.seed)
+    communities, numbers = communities_of(audit.graph, settings.groups, audit.scope.seed)
     bundle.write(SETTINGS, plan.settings)  # whoever reads an unfinished audit needs them
     meta = {
-        "fingerprint": FINGERPRINT.write(plan.fingerprint),
-        "communities": COMMUNITIES.write(communities.record),
+        "fingerprint": FINGERPRINT.write(plan.evidence.fingerprint),
+        "communities": COMMUNITIES.write(communities),
     }
     if plan.agreement is not None:
         meta["agreement"] = AGREEMENT.write(plan.agreement)
@@ -311,7 +295,7 @@ def _begin_or_resume(bundle: BundleFolder, plan: _Plan, checkpoint: Checkpoint) 
             audit.graph,
             plan.decisions,
             audit.recorded,
-            communities,
+            numbers,
             alone_decisions(audit, plan.decisions),
             audit.outcomes,
         ),
@@ -329,7 +313,7 @@ def _refuse_changes(bundle: BundleFolder, plan: _Plan, meta: dict[str, str]) -> 
             f"{bundle.folder}: was begun by another version of the program; use that version, or "
             "start over with --fresh"
         ) from None
-    different = find_changes(plan.fingerprint, before)
+    different = find_changes(plan.evidence.fingerprint, before)
     if different:
         *most, last = different
         named = f"{', '.join(most)} and {last}" if most else last
@@ -342,7 +326,7 @@ def _refuse_changes(bundle: BundleFolder, plan: _Plan, meta: dict[str, str]) -> 
 def _work(
     bundle: BundleFolder,
     plan: _Plan,
-    checkpoint: Checkpoint,
+    checkpoint: CheckpointWriter,
     executor: Executor,
     progress: Progress,
     log: RunLog,
@@ -370,71 +354,50 @@ def _work(
 
     with closing(executor.run(job, queue, say)) as done:
         for chunk in done:
-            documents = {subject: answer.document for subject, answer in chunk.answers.items()}
-            documents |= _failures(reporter, chunk)
+            documents = {subject: document for subject, (document, _) in chunk.answers.items()}
+            for subject, reason in chunk.failures.items():
+                documents[subject] = SUBJECT.write(reporter.report_failure(subject, reason))
             checkpoint.add(chunk.chunk, documents)
             log.add(LogLine(event="chunk", chunk=chunk.chunk, subjects=len(documents)))
-            queries = sum(answer.queries for answer in chunk.answers.values())
-            progress.advance(len(documents), queries)
-
-
-def _failures(reporter: Reporter, chunk: FinishedChunk) -> dict[int, str]:
-    return {
-        subject: SUBJECT.write(reporter.failed(subject, reason))
-        for subject, reason in chunk.failures.items()
-    }
+            progress.advance(len(documents), sum(asked for _, asked in chunk.answers.values()))
 
 
 def _seal(
-    bundle: BundleFolder,
-    plan: _Plan,
-    checkpoint: Checkpoint,
-    signer: Signer | None,
-    progress: Progress,
+    bundle: BundleFolder, plan: _Plan, checkpoint: CheckpointWriter, progress: Progress
 ) -> dict[RecourseStatus, int]:
     """Write every file of the bundle from the finished chunks; count subjects by status."""
+    settings, count = plan.audit.settings, len(plan.subjects)
     progress.stage("Writing the tables")
     bundle.write(SETTINGS, plan.settings)
-    new = {
-        "data/subjects.jsonl": bundle.work / "new.jsonl",
-        "data/subjects.csv": bundle.work / "new.csv",
-        "data/subjects.parquet": bundle.work / "new.parquet",
-        "store.sqlite": bundle.work / "new.sqlite",
-    }
-    files = {path.suffix[1:]: path for path in new.values()}
-    write_tables(checkpoint, plan.audit.settings, files)
-    for name, path in new.items():
-        bundle.put(name, path)
+    names = {f"data/subjects.{ending}": ending for ending in ("jsonl", "csv", "parquet")}
+    names[STORE] = "sqlite"
+    files = {ending: bundle.work / f"new.{ending}" for ending in names.values()}
+    write_tables(checkpoint, settings, files)
+    for name, ending in names.items():
+        bundle.put(name, files[ending])
     with open_store(bundle.store) as store:
-        if plan.audit.settings.groups.attributes:
+        if settings.groups.attributes:
             stored = StoredAudit(
-                folder=bundle.folder,
-                connection=store,
-                settings=plan.audit.settings,
-                finished=True,
-                done=len(plan.subjects),
-                total=len(plan.subjects),
+                bundle.folder, store, settings, finished=True, done=count, total=count
             )
             progress.stage(COMPARING)
             report = groups_of(stored, partial(progress.stage, COMPARING))
             bundle.write(GROUP_REPORT, GROUPS.write_indented(report))
-        manifest = make_manifest(bundle, plan.evidence, store)
-    text = MANIFEST_DOCUMENT.write_indented(manifest)
-    seal(bundle, manifest, None if signer is None else signer.sign(text))
-    return manifest.counts.statuses
+        return seal_bundle(bundle, plan.evidence, store).counts.statuses
 
 
-def _finished_before(bundle: BundleFolder, plan: _Plan, request: Request) -> RunSummary:
+def _count_statuses(bundle: BundleFolder, plan: _Plan) -> dict[RecourseStatus, int]:
+    """Count subjects by status in a bundle that may be passed off as what was asked for."""
     if bundle.work.is_dir():  # empty, of a run that was killed in its last moment
         remove_if_empty(bundle.work)
+    signer, key = plan.evidence.signer, plan.evidence.id_key
     with open_store(bundle.store) as store:
         _refuse_changes(bundle, plan, read_meta(store))
         statuses = count_results(store).statuses
-        ids = None if request.id_key is None else hash_ids(store, request.id_key)
+        ids = None if key is None else hash_ids(store, key)
     manifest = read_manifest(bundle.folder)
-    signer = plan.evidence.signed_by
     for missing, option in (
-        (signer is not None and signer != manifest.signed_by, "--sign"),
+        (signer is not None and signer.public != manifest.signed_by, "--sign"),
         (ids is not None and ids != manifest.hashed_ids, "--id-key"),
     ):
         if missing:
@@ -442,18 +405,7 @@ def _finished_before(bundle: BundleFolder, plan: _Plan, request: Request) -> Run
                 f"{bundle.folder}: was finished without this {option}; choose another --out, or "
                 "start over with --fresh"
             )
-    return _summary(plan, statuses, finished_before=True)
-
-
-def _summary(
-    plan: _Plan, statuses: dict[RecourseStatus, int], *, finished_before: bool
-) -> RunSummary:
-    return RunSummary(
-        subjects=len(plan.subjects),
-        statuses=statuses,
-        finished_before=finished_before,
-        warnings=plan.audit.warnings,
-    )
+    return statuses
 
 
 SALT = 31
@@ -470,7 +422,8 @@ def replay(
         documents = stored.documents()
         before = stored.fingerprint
     subjects = np.array(list(documents), np.int64)
-    different = find_changes(make_fingerprint(audit, settings.parent, subjects), before)
+    now = make_fingerprint(audit, inputs_of(audit), settings.parent, subjects)
+    different = find_changes(now, before)
     yield from (f"{settings}: {words} is not what was audited" for words in different)
     if different:
         return
@@ -483,23 +436,14 @@ def replay(
 def _repeat(audit: LoadedAudit, subjects: Ints, drawn: set[int]) -> Iterator[tuple[int, str]]:
     """The documents of some subjects, as a worker makes them."""
     audit.model.reseed(audit.scope.seed)
-    reporter = Reporter(*repeated_answers(audit, np.arange(audit.graph.node_count)))
+    reporter = Reporter(*ask_twice(audit, np.arange(audit.graph.node_count)))
     for chunk in chunks_of(audit, subjects):
         wanted = drawn.intersection(chunk.subjects)
         if not wanted:
             continue
         # Answers of a random model depend on all that was asked since the seed was set.
-        part = _only(chunk, wanted) if audit.probes.deterministic else chunk
+        part = chunk.only(wanted) if audit.probes.deterministic else chunk
         audit.model.reseed(audit.scope.seed)
         for subject, report in reporter.on_block(part.block):
             if subject in wanted:
                 yield subject, SUBJECT.write(report)
-
-
-def _only(chunk: Part, wanted: set[int]) -> Part:
-    kept = [place for place, subject in enumerate(chunk.subjects) if subject in wanted]
-    return replace(
-        chunk,
-        subjects=tuple(chunk.subjects[place] for place in kept),
-        bounds=tuple(chunk.bounds[place] for place in kept),
-    )

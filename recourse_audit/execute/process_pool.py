@@ -67,9 +67,15 @@ class Queue(Protocol[Task, Answer_contra, Finished_co]):
         """A task could not be done; `sudden` is the death of a worker, whatever caused it."""
         ...
 
-    def describe(self, task: Task) -> str:
-        """The task in words, as in "3 subjects"."""
-        ...
+
+def settle(
+    queue: Queue[Task, Answer, Finished], task: Task, answer: Answer | Failed, say: Say
+) -> Finished | None:
+    """Hand an answer to the queue; what is finished with it, if anything is."""
+    if not isinstance(answer, Failed):
+        return queue.accept(task, answer)
+    say(f"{task} failed ({answer.reason})")
+    return queue.fail(task, answer.reason)
 
 
 def serve(connection: Connection, job: Job[Task, Answer]) -> None:
@@ -236,10 +242,7 @@ class ProcessPool(Generic[Task, Answer, Finished]):
             return None
         task, worker.task = worker.task, None
         assert task is not None, "nobody answers without a question"
-        if isinstance(answer, Failed):
-            say(f"{queue.describe(task)} failed ({answer.reason})")
-            return queue.fail(task, answer.reason)
-        return queue.accept(task, answer)
+        return settle(queue, task, answer, say)
 
     def _replace_lost(
         self,
@@ -267,7 +270,7 @@ class ProcessPool(Generic[Task, Answer, Finished]):
                     f"no worker could start: {reason}; try fewer --workers, or more memory"
                 )
             return None
-        say(f"{queue.describe(worker.task)} will be tried again: {reason}")
+        say(f"{worker.task} will be tried again: {reason}")
         return queue.fail(worker.task, reason, sudden=not (overdue or stuck))
 
 

@@ -1,18 +1,23 @@
-"""What a worker does: open the audit again from shared files, without probing, and answer parts.
+"""What workers do: the work cut into chunks, the files they share, and who works on them.
 
-A worker on another machine finds the same files under the same paths. Arrays are mapped into
-memory, so that no worker needs a copy of the graph, and neither does the process that read it;
-texts cannot be mapped and are copied.
+A chunk is a few neighbours, done by one worker and kept when done. Chunks depend on the graph, the
+subjects and the settings, and never on who works on them: this process, others, or a Dask cluster.
+A chunk that fails is tried again and then halved, down to the one subject who makes it fail.
+
+A worker opens the audit again from shared files, without probing; one on another machine finds the
+same files under the same paths. Arrays are mapped into memory, so that no worker needs a copy of
+the graph, and neither does the process that read it; texts cannot be mapped and are copied.
 """
 
 import hashlib
+import heapq
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, fields
-from itertools import pairwise
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from itertools import count, pairwise
 from multiprocessing import parent_process
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,59 +26,173 @@ from recourse_audit.audit.load import LoadedAudit, assemble
 from recourse_audit.audit.report import Reporter
 from recourse_audit.bundle.manifest import versions
 from recourse_audit.errors import AuditError, InputError
-from recourse_audit.execute.chunks import Answered, Answers, Part
-from recourse_audit.execute.process_pool import Failed
-from recourse_audit.graph.graph import Floats, Graph, Strings, Ties
-from recourse_audit.model.preprocessing import Intake, Pipeline, encoder_of
+from recourse_audit.execute.process_pool import Failed, ProcessPool, Say, settle
+from recourse_audit.graph.graph import Floats, Graph, Ints, Strings, Ties
+from recourse_audit.model.preprocessing import Intake, Pipeline
 from recourse_audit.model.roles import OutputPort
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.records.bundle import GraphTable
-from recourse_audit.records.codec import GRAPH_TABLE, SUBJECT
+from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.model import ProbeReport
-from recourse_audit.recourse.policy import open_policy
+from recourse_audit.recourse.policy import Policy
+from recourse_audit.search.moexp import Block, blocks
 from recourse_audit.settings import Settings
 
-TABLE = "graph.json"
 ANSWERS = "answers.npy"
 NO_MEMORY = "there was not enough memory for this subject"
 SMALL = 65_536
 TEXTS_AT_ONCE = 2**16
 # A graph whose arrays have more bytes is not held twice.
 HELD_ONCE = 2**28
-_GRAPH = [field.name for field in fields(Graph)]
-_TIES = [field.name for field in fields(Ties)]
+# An array, or the name of the file with it.
+ARRAY = np.ndarray | str
+SUBJECTS_IN_CHUNK = 16
+# A small audit is cut finer, so that one that is interrupted loses a small share of its work.
+FEWEST_CHUNKS = 16
 
 
-def share_graph(folder: Path, graph: Graph) -> None:
-    """Write every array into the folder; files that others have open stay as they were."""
-    arrays = _arrays(graph)
-    for name, value in arrays.items():
-        if value.dtype.kind == "T":
-            _save_texts(folder, name, cast(Strings, value))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Some subjects of a chunk, with bounds on their subtrees; at first, all of them."""
+
+    chunk: int
+    subjects: tuple[int, ...]
+    bounds: tuple[float, ...]
+    whole: bool = True
+    deaths: int = 0
+
+    @property
+    def block(self) -> Block:
+        return Block(subjects=np.array(self.subjects, np.int64), bounds=np.array(self.bounds))
+
+    @property
+    def patient(self) -> bool:
+        """Whether one sudden death of a worker is not yet held against it.
+
+        Somebody may have killed the worker; so a chunk gets a second chance before it is halved,
+        and a subject before it is given up.
+        """
+        return self.deaths == 0 and (self.whole or len(self.subjects) == 1)
+
+    def retry(self) -> "Part":
+        return replace(self, deaths=self.deaths + 1)
+
+    def only(self, wanted: Collection[int]) -> "Part":
+        """The part with only these of its subjects."""
+        kept = [pair for pair in zip(self.subjects, self.bounds, strict=True) if pair[0] in wanted]
+        subjects, bounds = zip(*kept, strict=True)
+        return Part(chunk=self.chunk, subjects=subjects, bounds=bounds, whole=False)
+
+    def halves(self) -> tuple["Part", "Part"]:
+        middle = len(self.subjects) // 2
+        return self.only(self.subjects[:middle]), self.only(self.subjects[middle:])
+
+    def __str__(self) -> str:
+        return "1 subject" if len(self.subjects) == 1 else f"{len(self.subjects)} subjects"
+
+
+# The document of each subject, and how many queries it took.
+Answers = dict[int, tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedChunk:
+    """What a chunk gave: documents of subjects, and reasons where there is none."""
+
+    chunk: int
+    answers: Answers = field(default_factory=dict)
+    failures: dict[int, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.answers) + len(self.failures)
+
+
+def chunks_of(audit: LoadedAudit, subjects: Ints) -> Iterator[Part]:
+    """Cut the blocks of the search into chunks, numbered in order."""
+    size = min(SUBJECTS_IN_CHUNK, max(len(subjects) // FEWEST_CHUNKS, 1))
+    scope, number = audit.scope, count()
+    for block in blocks(audit.graph, subjects, scope.max_nodes, budget=scope.budget):
+        own, bounds = block.subjects.tolist(), block.bounds.tolist()
+        for first in range(0, len(own), size):
+            cut = slice(first, first + size)
+            yield Part(chunk=next(number), subjects=tuple(own[cut]), bounds=tuple(bounds[cut]))
+
+
+class ChunkQueue:
+    """Parts that wait for a worker, the largest first, and what has come back so far."""
+
+    def __init__(self, chunks: Iterable[Part]) -> None:
+        self._waiting: list[tuple[float, int, tuple[int, ...], Part]] = []
+        self._sizes: dict[int, int] = {}
+        self._chunks: dict[int, FinishedChunk] = {}
+        for chunk in chunks:
+            self._sizes[chunk.chunk] = len(chunk.subjects)
+            self._chunks[chunk.chunk] = FinishedChunk(chunk=chunk.chunk)
+            self.put(chunk)
+
+    def __len__(self) -> int:
+        """How many chunks are not finished."""
+        return len(self._chunks)
+
+    def put(self, part: Part) -> None:
+        """Let a part wait."""
+        heapq.heappush(self._waiting, (-sum(part.bounds), part.chunk, part.subjects, part))
+
+    def take(self) -> Part | None:
+        """The next part to work on, if one waits."""
+        return heapq.heappop(self._waiting)[-1] if self._waiting else None
+
+    def accept(self, part: Part, answers: Answers) -> FinishedChunk | None:
+        """Keep the answers of a part; the chunk, if this was the last of it."""
+        self._chunks[part.chunk].answers.update(answers)
+        return self._complete(part.chunk)
+
+    def fail(self, part: Part, reason: str, *, sudden: bool = False) -> FinishedChunk | None:
+        """Try again, in halves, or give up on the one subject; the chunk, if that ends it.
+
+        `sudden` is the death of a worker, which may have had another cause.
+        """
+        if sudden and part.patient:
+            self.put(part.retry())
+        elif len(part.subjects) > 1:
+            for half in part.halves():
+                self.put(half)
         else:
-            save_array(folder / f"{name}.npy", value)
-    (folder / TABLE).write_text(GRAPH_TABLE.write(_table(graph, arrays)), encoding="utf-8")
+            self._chunks[part.chunk].failures[part.subjects[0]] = reason
+        return self._complete(part.chunk)
+
+    def _complete(self, chunk: int) -> FinishedChunk | None:
+        if len(self._chunks[chunk]) < self._sizes[chunk]:
+            return None
+        return self._chunks.pop(chunk)
 
 
-def open_shared_graph(folder: Path) -> Graph:
+# ---------------------------------------------------------------- what workers share
+
+
+def share_graph(folder: Path, graph: Graph) -> Graph:
+    """Write every array into the folder; the graph with names of files in place of its arrays.
+
+    Files that others have open stay as they were.
+    """
+
+    def save(name: str, values: NDArray[Any]) -> str:
+        if values.dtype.kind == "T":
+            _save_texts(folder, name, values)
+        else:
+            save_array(folder / f"{name}.npy", values)
+        return name
+
+    return _with_arrays(graph, save)
+
+
+def open_shared_graph(folder: Path, shared: Graph) -> Graph:
     """Open what `share_graph` wrote."""
-    table = GRAPH_TABLE.read((folder / TABLE).read_bytes())
-    # Whatever types the arrays were written with, they are read back with.
-    arrays: dict[str, Any] = {
-        name: _texts(folder, name) if name in table.texts else open_array(folder / f"{name}.npy")
-        for name in table.arrays
-    }
-    own: dict[str, Any] = {name: arrays.get(f"ties.{name}") for name in _TIES if name != "kinds"}
-    return Graph(
-        ties=Ties(kinds=table.kinds, **own),
-        feature_names=table.feature_names,
-        directed=table.directed,
-        attributes={
-            name: arrays[f"attribute.{place}"] for place, name in enumerate(table.attributes)
-        },
-        more={name: arrays[f"more.{place}"] for place, name in enumerate(table.more)},
-        **{name: arrays[name] for name in _GRAPH if name in arrays},
-    )
+
+    def load(_: str, name: str) -> NDArray[Any]:
+        are_texts = (folder / f"{name}.ends.npy").exists()
+        return _texts(folder, name) if are_texts else open_array(folder / f"{name}.npy")
+
+    return _with_arrays(shared, load)
 
 
 def let_go(folder: Path, graph: Graph) -> None:
@@ -82,10 +201,12 @@ def let_go(folder: Path, graph: Graph) -> None:
     Whoever has the graph keeps it, also after the files are deleted; but what workers map into
     memory is not held a second time by the process that read it.
     """
-    arrays = {name: value for name, value in _arrays(graph).items() if value.dtype.kind != "T"}
-    if sum(value.nbytes for value in arrays.values()) <= HELD_ONCE:
+    arrays: dict[str, NDArray[Any]] = {}
+    _with_arrays(graph, arrays.setdefault)
+    plain = {name: value for name, value in arrays.items() if value.dtype.kind != "T"}
+    if sum(value.nbytes for value in plain.values()) <= HELD_ONCE:
         return
-    for name in arrays:
+    for name in plain:
         kind, _, own = name.rpartition(".")
         if kind in ("", "ties"):
             owner = graph.ties if kind else graph
@@ -94,33 +215,33 @@ def let_go(folder: Path, graph: Graph) -> None:
 
 def graph_digest(graph: Graph) -> str:
     """SHA-256 of a graph's content, for one that was never in a file."""
-    arrays = _arrays(graph)
-    whole = hashlib.sha256(GRAPH_TABLE.write(_table(graph, arrays)).encode())
-    for name, value in arrays.items():
-        content = value.tolist() if value.dtype.kind == "T" else value.tobytes().hex()
-        whole.update(json.dumps([name, str(value.dtype), value.shape, content]).encode())
+    whole = hashlib.sha256()
+
+    def add(name: str, values: NDArray[Any]) -> str:
+        content = values.tolist() if values.dtype.kind == "T" else values.tobytes().hex()
+        whole.update(json.dumps([name, str(values.dtype), values.shape, content]).encode())
+        return name
+
+    named = _with_arrays(graph, add)
+    names = (named.attributes, named.more, named.feature_names, named.ties.kinds, named.directed)
+    whole.update(json.dumps(names).encode())
     return whole.hexdigest()
 
 
-def _arrays(graph: Graph) -> dict[str, NDArray[Any]]:
-    plain = {name: getattr(graph, name) for name in _GRAPH}
-    plain |= {f"ties.{name}": getattr(graph.ties, name) for name in _TIES}
-    named = {f"attribute.{place}": values for place, values in enumerate(graph.attributes.values())}
-    named |= {f"more.{place}": values for place, values in enumerate(graph.more.values())}
-    return {name: value for name, value in plain.items() if isinstance(value, np.ndarray)} | named
+def _with_arrays(graph: Graph, change: Callable[[str, Any], Any]) -> Graph:
+    """The graph with what a function makes of the name and the value of each of its arrays."""
 
+    def change_all(owner: Graph | Ties, before: str = "") -> dict[str, Any]:
+        values = {field.name: getattr(owner, field.name) for field in fields(owner)}
+        arrays = {name: value for name, value in values.items() if isinstance(value, ARRAY)}
+        return {name: change(f"{before}{name}", value) for name, value in arrays.items()}
 
-def _table(graph: Graph, arrays: dict[str, NDArray[Any]]) -> GraphTable:
-    """What a graph holds besides arrays, and which of them are texts."""
-    return GraphTable(
-        arrays=tuple(arrays),
-        texts=tuple(name for name, value in arrays.items() if value.dtype.kind == "T"),
-        attributes=tuple(graph.attributes),
-        more=tuple(graph.more),
-        feature_names=tuple(graph.feature_names),
-        directed=graph.directed,
-        kinds=tuple(graph.ties.kinds),
-    )
+    own: dict[str, Any] = change_all(graph)
+    for kind in ("attributes", "more"):
+        columns = enumerate(getattr(graph, kind).items())
+        own[kind] = {name: change(f"{kind}.{place}", value) for place, (name, value) in columns}
+    ties = replace(graph.ties, **change_all(graph.ties, "ties."))
+    return replace(graph, ties=ties, _order=[], **own)
 
 
 def save_array(path: Path, values: NDArray[Any]) -> None:
@@ -164,31 +285,21 @@ def _texts(folder: Path, name: str) -> Strings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PipelineJob:
-    """The pipeline that makes features: its digest, and the columns that its inputs take."""
-
-    sha256: str
-    intakes: tuple[Intake, ...]
-
-    def open(self, settings: Settings, *, in_worker: bool) -> Pipeline:
-        """Called in each worker; a pipeline that has changed is refused."""
-        pipeline = Pipeline(settings.model, settings.graph, in_worker=in_worker)
-        if pipeline.digest() != self.sha256:
-            raise InputError(f"{pipeline.path}: has changed since the audit began; restore it")
-        pipeline.take(self.intakes)
-        return pipeline
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AuditJob:
-    """All that a worker is told; the rest is in the folder."""
+    """All that a worker is told; the arrays are in the folder.
+
+    `model` and `preprocessing` are digests, and `intakes` the columns that the inputs of the latter
+    take.
+    """
 
     folder: Path
+    graph: Graph
     settings: Settings
     probes: ProbeReport
     output: OutputPort
     model: str
-    pipeline: "PipelineJob | None"
+    preprocessing: str
+    intakes: tuple[Intake, ...]
     versions: dict[str, str]
 
     def open(self) -> Callable[[Part], Answers | Failed]:
@@ -198,19 +309,19 @@ class AuditJob:
 
 def prepare_job(folder: Path, audit: LoadedAudit, answers: Floats) -> AuditJob:
     """Write what workers share into a folder."""
-    share_graph(folder, audit.graph)
+    shared = share_graph(folder, audit.graph)
     let_go(folder, audit.graph)
     save_array(folder / ANSWERS, answers)
-    preprocessing = audit.preprocessing
+    pipeline = audit.preprocessing
     return AuditJob(
         folder=folder.resolve(),
+        graph=shared,
         settings=_with_absolute_paths(audit.settings),
         probes=audit.probes,
         output=audit.model.signature.output,
         model=audit.model.digest(),
-        pipeline=None
-        if preprocessing is None
-        else PipelineJob(sha256=preprocessing.digest(), intakes=preprocessing.encoder.intakes),
+        preprocessing="" if pipeline is None else pipeline.encoder.digest(),
+        intakes=() if pipeline is None else pipeline.encoder.intakes,
         versions=versions(),
     )
 
@@ -220,21 +331,19 @@ class Worker:
 
     def __init__(self, job: AuditJob) -> None:
         _check(job)
-        in_worker = parent_process() is not None
-        model = OnnxModel(job.settings.model, in_worker=in_worker)
-        if model.digest() != job.model:
-            raise InputError(f"{model.path}: has changed since the audit began; restore it")
+        settings, in_worker = job.settings, parent_process() is not None
+        model = OnnxModel(settings.model, in_worker=in_worker)
+        _refuse_changed(model, job.model)
         model.with_output(job.output)
-        graph = open_shared_graph(job.folder)
-        encoder = (
-            encoder_of(job.settings.graph, graph)
-            if job.pipeline is None
-            else job.pipeline.open(job.settings, in_worker=in_worker)
-        )
-        policy = open_policy(job.settings, graph, encoder)
-        self._audit = assemble(job.settings, graph, model, job.probes, policy)
-        answers = open_array(job.folder / ANSWERS)
-        self._reporter = Reporter(self._audit, answers)
+        graph = open_shared_graph(job.folder, job.graph)
+        encoder = None  # that of the settings
+        if job.preprocessing:
+            encoder = Pipeline(settings.model, settings.graph, in_worker=in_worker)
+            _refuse_changed(encoder, job.preprocessing)
+            encoder.take(job.intakes)
+        policy = Policy(settings, graph, encoder)
+        self._audit = assemble(settings, graph, model, job.probes, policy)
+        self._reporter = Reporter(self._audit, open_array(job.folder / ANSWERS))
         model.begin_work()
 
     def work(self, part: Part) -> Answers | Failed:
@@ -242,7 +351,7 @@ class Worker:
         self._audit.model.reseed(self._audit.scope.seed)
         try:
             return {
-                subject: Answered(document=SUBJECT.write(report), queries=report.queries)
+                subject: (SUBJECT.write(report), report.queries)
                 for subject, report in self._reporter.on_block(part.block)
             }
         except MemoryError:
@@ -251,6 +360,11 @@ class Worker:
             return Failed(reason=str(error))
         except Exception as error:  # whatever it is, it must not cost anybody else anything
             return Failed(reason=f"{type(error).__name__}: {error}")
+
+
+def _refuse_changed(sealed: OnnxModel | Pipeline, digest: str) -> None:
+    if sealed.digest() != digest:
+        raise InputError(f"{sealed.path}: has changed since the audit began; restore it")
 
 
 def _check(job: AuditJob) -> None:
@@ -283,3 +397,57 @@ def _with_absolute_paths(settings: Settings) -> Settings:
             "recourse": settings.recourse.model_copy(update=recourse),
         }
     )
+
+
+# ---------------------------------------------------------------- who works
+
+
+class Executor(Protocol):
+    """Whoever works on the chunks."""
+
+    def run(
+        self, job: AuditJob, queue: ChunkQueue, say: Say
+    ) -> Generator[FinishedChunk, None, None]:
+        """Hand out parts until every chunk is finished; chunks come in any order."""
+        ...
+
+
+class InProcess:
+    """Works on the chunks in this process: nothing to start, and nothing that survives a crash."""
+
+    def run(
+        self, job: AuditJob, queue: ChunkQueue, say: Say
+    ) -> Generator[FinishedChunk, None, None]:
+        """Work on part after part until every chunk is finished."""
+        work = job.open()
+        while (part := queue.take()) is not None:
+            finished = settle(queue, part, work(part), say)
+            if finished is not None:
+                yield finished
+
+
+def executor_for(*, workers: int, scheduler: str | None, timeout: float) -> Executor:
+    """The executor that a user asked for; 0 workers is this process itself."""
+    if scheduler is not None:
+        from recourse_audit.execute.dask_pool import DaskPool
+
+        return DaskPool(scheduler, timeout=timeout)
+    if workers == 0:
+        return InProcess()
+    return ProcessPool[Part, Answers, FinishedChunk](workers, timeout=timeout)
+
+
+class Progress(Protocol):
+    """Whoever wants to know how far the audit has come."""
+
+    def begin(self, total: int, done: int) -> None:
+        """There are `total` subjects, and `done` of them were finished before."""
+
+    def advance(self, subjects: int, queries: int) -> None:
+        """Some more subjects are done, with this many queries."""
+
+    def stage(self, doing: str, done: int = 0, total: int | None = None) -> None:
+        """Something other than subjects takes time; so many steps of it are done, if they count."""
+
+    def say(self, text: str) -> None:
+        """Something happened that a person may want to read."""

@@ -9,8 +9,7 @@ refused, because opening one could run a stranger's code.
 
 import math
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,10 @@ from scipy import sparse
 from recourse_audit.errors import GraphError
 from recourse_audit.graph.columns import (
     MOST_KINDS,
+    Column,
     Kinds,
     Place,
     Positions,
-    as_labels,
     as_strings,
     build_ties,
     check_finite,
@@ -32,6 +31,7 @@ from recourse_audit.graph.columns import (
     check_is_file,
     code_kinds,
     features_needed,
+    find_repeated,
     near_matches,
     no_nodes,
     one_kind,
@@ -95,11 +95,11 @@ def from_arrays(
     elif x is not None:
         features = np.asarray(x)
     given = {"edge_type": kind, "edge_weight": weight, "edge_attr": edge_attributes}
-    arrays = {name: np.asarray(values) for name, values in given.items() if values is not None}
+    given["edge_index"] = edge_index
     return _assemble(
         Positions("arrays"),
         features,
-        {"edge_index": np.asarray(edge_index), **arrays},
+        {name: np.asarray(values) for name, values in given.items() if values is not None},
         {name: np.asarray(values) for name, values in (attributes or {}).items()},
         ids=ids,
         names=feature_names,
@@ -198,7 +198,7 @@ def _dense(x: Matrix, place: Place) -> Array:
 
 
 def _ends(edge_index: Array, count: int, place: Place) -> tuple[Indices, Indices]:
-    """Check the two rows of `edge_index`; the runtime would wrap negative entries."""
+    """The two rows of `edge_index`, all of them nodes: the runtime would wrap negative entries."""
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
         turned = edge_index.ndim == 2 and edge_index.shape[1] == 2
         raise wrong_shape(
@@ -277,20 +277,17 @@ def _ids(ids: Sequence[object] | Array | None, count: int, place: Place) -> Stri
     return texts
 
 
-def _labels(values: Array, place: Place) -> NDArray[np.generic]:
-    if values.dtype.kind in "biuf":
-        return values
-    return as_labels(to_strings(values.tolist(), place))
+def _labels(values: Array, place: Place) -> Column:
+    return values if values.dtype.kind in "biuf" else to_strings(values.tolist(), place)
 
 
 def _check_names(names: Sequence[str], place: Place) -> None:
     """Refuse two features of one name: nobody could say which of them is meant."""
     to_strings(names, place)
-    for position, name in enumerate(names):
-        if name in names[:position]:
-            raise GraphError(
-                f"{place.name}: 'feature_names' has {name!r} more than once; rename one of them"
-            )
+    if (name := find_repeated(names)) is not None:
+        raise GraphError(
+            f"{place.name}: 'feature_names' has {name!r} more than once; rename one of them"
+        )
 
 
 def check_numbers(values: Array, name: str, place: Place) -> None:
@@ -362,11 +359,14 @@ def read_npz(path: Path, settings: GraphSettings, *, raw: bool) -> tuple[Graph, 
     return graph, place
 
 
-@contextmanager
-def _archive_errors(path: Path) -> Iterator[None]:
-    """Turn any error of numpy and zipfile into one sentence about the archive."""
+def _load(path: Path) -> dict[str, Array]:
+    """All arrays of an archive; any error of numpy and zipfile becomes one sentence about it."""
+    if not zipfile.is_zipfile(path):
+        raise GraphError(f"{path}: is not an npz archive; write it with numpy.savez")
     try:
-        yield
+        _check_entries(path)
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
     except GraphError:
         raise
     except Exception as error:  # numpy parses headers as Python, so damage can raise anything
@@ -379,20 +379,11 @@ def _archive_errors(path: Path) -> Iterator[None]:
         raise GraphError(
             f"{path}: is a damaged npz archive ({reason}); write it again with numpy.savez"
         ) from None
-
-
-def _load(path: Path) -> dict[str, Array]:
-    if not zipfile.is_zipfile(path):
-        raise GraphError(f"{path}: is not an npz archive; write it with numpy.savez")
-    with _archive_errors(path):
-        _check_entries(path)
-    with _archive_errors(path), np.load(path, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    strangers = [name for name, array in arrays.items() if not isinstance(array, np.ndarray)]
-    if strangers:
-        raise GraphError(
-            f"{path}: contains {strangers[0]!r}, which is not an array; write it with numpy.savez"
-        )
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise GraphError(
+                f"{path}: contains {name!r}, which is not an array; write it with numpy.savez"
+            )
     return arrays
 
 
@@ -400,11 +391,10 @@ def _check_entries(path: Path) -> None:
     """Refuse two arrays of one name, of which numpy would take the second, and too much data."""
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
-    names = [entry.filename.removesuffix(".npy") for entry in entries]
-    repeated = [name for position, name in enumerate(names) if name in names[:position]]
-    if repeated:
+    name = find_repeated([entry.filename.removesuffix(".npy") for entry in entries])
+    if name is not None:
         raise GraphError(
-            f"{path}: has more than one array {repeated[0]!r}; write it again with numpy.savez"
+            f"{path}: has more than one array {name!r}; write it again with numpy.savez"
         )
     size = sum(entry.file_size for entry in entries)
     if size > MOST_BYTES:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol, cast
+from typing import Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,19 @@ from recourse_audit.errors import GraphError
 from recourse_audit.graph.graph import Floats, Graph, Indices, Strings, Ties
 from recourse_audit.settings import GraphSettings
 from recourse_audit.settings.section import is_file, is_folder
+
+DEFAULT_KIND = "tie"
+MOST_KINDS = np.iinfo(np.int16).max
+FEW_VALUES = 50
+
+Numbers = NDArray[np.number | np.bool_]
+ColumnKind = Literal["numbers", "text"]
+Column = NDArray[np.generic]
+Columns = Mapping[str, Column]
+Kinds = tuple[NDArray[np.int16], tuple[str, ...]]
+# Whoever takes raw columns says which of a table's columns, and as what; a column that the table
+# (named by the second argument) lacks is an error.
+TakeColumns = Callable[[Sequence[str], str], Mapping[str, ColumnKind]]
 
 
 class Place:
@@ -49,21 +62,15 @@ class Positions(Place):
 IN_MEMORY = Positions("the graph in memory")
 
 
+# ---------------------------------------------------------------- names and cells
+
+
 def check_is_file(path: Path, key: str) -> None:
     """Refuse a path without a file, naming the setting it came from."""
     if is_folder(path):
         raise GraphError(f"{path}: is a folder; name the file inside it in graph.{key}")
     if not is_file(path):
         raise GraphError(f"{path}: there is no such file; correct the path in graph.{key}")
-
-
-DEFAULT_KIND = "tie"
-MOST_KINDS = np.iinfo(np.int16).max
-
-Numbers = NDArray[np.number | np.bool_]
-ColumnKind = Literal["numbers", "text"]
-Columns = Mapping[str, NDArray[np.generic]]
-Kinds = tuple[NDArray[np.int16], tuple[str, ...]]
 
 
 def near_matches(name: str, known: Iterable[str]) -> str:
@@ -77,6 +84,11 @@ def near_matches(name: str, known: Iterable[str]) -> str:
         return "did you mean " + " or ".join(repr(folded[match]) for match in close) + "?"
     first = ", ".join(repr(other) for other in names[:12])
     return f"choose from {first}{', …' if len(names) > 12 else ''}"
+
+
+def find_repeated(names: Sequence[str]) -> str | None:
+    """The first name that is there twice."""
+    return next((name for place, name in enumerate(names) if name in names[:place]), None)
 
 
 def check_column(name: str, known: Sequence[str], key: str, place: Place) -> None:
@@ -100,37 +112,9 @@ def bad_value(place: Place, index: int, column: str, value: str | None) -> Graph
 
 def check_finite(values: Numbers, column: str, place: Place) -> None:
     """Refuse NaN (which may stand for an empty cell) and infinity, naming the row."""
-    if values.dtype.kind != "f":
-        return
-    finite = np.isfinite(values)
-    if not finite.all():
+    if values.dtype.kind == "f" and not (finite := np.isfinite(values)).all():
         index = int(np.flatnonzero(~finite)[0])
         raise bad_value(place, index, column, str(values[index]))
-
-
-def stack_features(columns: Mapping[str, Numbers], place: Place, count: int) -> Floats:
-    """Join numeric columns into one matrix [N, F] of the widest floating-point type among them.
-
-    Whole numbers and booleans count as float64, the type that represents most of them exactly.
-    `count` is N; there may be no columns if all features are derived ones.
-    """
-    for name, values in columns.items():
-        check_finite(values, name, place)
-    kinds = [v.dtype if v.dtype.kind == "f" else np.dtype(float) for v in columns.values()]
-    features = np.empty((count, len(columns)), np.result_type(*kinds) if kinds else float)
-    for position, values in enumerate(columns.values()):
-        features[:, position] = values
-    return features
-
-
-def single_precision(values: Numbers, column: str, place: Place) -> NDArray[np.float32]:
-    """Convert a numeric column of the ties to float32, the type that models take."""
-    check_finite(values, column, place)
-    with np.errstate(over="ignore"):
-        single = values.astype(np.float32)
-    if values.dtype.kind == "f":
-        check_finite(single, column, place)
-    return single
 
 
 def parse_numbers(texts: Sequence[str | None], column: str, place: Place) -> NDArray[np.float64]:
@@ -144,17 +128,57 @@ def parse_numbers(texts: Sequence[str | None], column: str, place: Place) -> NDA
     return numbers
 
 
+def to_strings(values: Iterable[object], place: Place = IN_MEMORY) -> Strings:
+    """Convert ids or labels of any type to text: 7 becomes "7", and None becomes ""."""
+    texts = [
+        value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+        for value in ("" if value is None else value for value in values)
+    ]
+    try:
+        return as_strings(np.array(texts, object))
+    except UnicodeEncodeError as error:  # Python's text may hold half of a character
+        index = next(index for index, text in enumerate(texts) if error.object in text)
+        raise GraphError(
+            f"{place.row(index)}: {texts[index]!r} is not valid Unicode text; write it again"
+        ) from None
+
+
+def as_strings(values: NDArray[np.generic]) -> Strings:
+    """Convert an array of whole numbers or texts to numpy's string type, fast."""
+    return values.astype(np.dtypes.StringDType())
+
+
+def check_ids(ids: Strings, place: Place) -> None:
+    """Refuse an empty id, and an id that two nodes share, naming both rows."""
+    seen: dict[str, int] = {}
+    for index, name in enumerate(ids.tolist()):
+        if not name.strip():
+            raise GraphError(f"{place.row(index)}: the id is empty; give every node an id")
+        first = seen.setdefault(name, index)
+        if first != index:
+            again = place.row(index).removeprefix(f"{place.name}, ")
+            raise GraphError(
+                f"{place.row(first)}: the id {name!r} is used again in {again}; "
+                "remove one of them or give them different ids"
+            )
+
+
+def no_nodes(place: Place) -> GraphError:
+    """The error for a file without nodes."""
+    return GraphError(f"{place.name}: there are no nodes, so there is nobody to audit; add nodes")
+
+
+# ---------------------------------------------------------------- tables of nodes and of ties
+
+
 class Table(ABC):
     """Nodes or ties in rows; each method takes one column, in the way its name says."""
 
     def __init__(self, place: Place, names: list[str]) -> None:
         self.place = place
         self.names = names
-        repeated = [name for position, name in enumerate(names) if name in names[:position]]
-        if repeated:
-            raise GraphError(
-                f"{place.name}: has more than one column {repeated[0]!r}; rename one of them"
-            )
+        if (name := find_repeated(names)) is not None:
+            raise GraphError(f"{place.name}: has more than one column {name!r}; rename one of them")
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -164,7 +188,7 @@ class Table(ABC):
         """A column as numbers; text may be parsed, and an empty cell is an error."""
 
     @abstractmethod
-    def labels(self, name: str) -> NDArray[np.generic] | None:
+    def labels(self, name: str) -> Column | None:
         """A column that describes nodes, as numbers (NaN if empty) or text ("" if empty).
 
         A column of lists, records or bytes describes no node, and gives None.
@@ -175,15 +199,13 @@ class Table(ABC):
         """A column as positions in a list of its distinct texts ("" if empty)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Nodes:
-    """What is kept of the nodes; `place` is where they come from."""
+class Nodes(TypedDict):
+    """What is kept of the nodes, under the names that `build_graph` takes."""
 
     ids: Strings
     features: Floats
     feature_names: tuple[str, ...]
     attributes: Columns
-    place: Place
 
 
 def features_needed(settings: GraphSettings, known: Collection[str]) -> tuple[str, ...]:
@@ -199,16 +221,22 @@ def check_features(table: Table, settings: GraphSettings) -> None:
 
 
 def read_nodes(table: Table, ids: Strings, settings: GraphSettings, *, raw: bool) -> Nodes:
-    """Take features and attributes from a table; for whoever takes raw columns, attributes only."""
-    features = () if raw else features_needed(settings, table.names)
-    labels = {name: table.labels(name) for name in table.names if name not in features}
-    return Nodes(
-        ids=ids,
-        features=stack_features({n: table.numbers(n) for n in features}, table.place, len(table)),
-        feature_names=features,
-        attributes={name: values for name, values in labels.items() if values is not None},
-        place=table.place,
-    )
+    """Take features and attributes from a table; for whoever takes raw columns, attributes only.
+
+    Features have the widest floating-point type among their columns; whole numbers and booleans
+    count as float64, which represents most of them exactly. All may be derived ones.
+    """
+    names = () if raw else features_needed(settings, table.names)
+    columns = {name: table.numbers(name) for name in names}
+    for name, values in columns.items():
+        check_finite(values, name, table.place)
+    kinds = [v.dtype if v.dtype.kind == "f" else np.dtype(float) for v in columns.values()]
+    features = np.empty((len(table), len(columns)), np.result_type(*kinds) if kinds else float)
+    for position, values in enumerate(columns.values()):
+        features[:, position] = values
+    labels = {name: table.labels(name) for name in table.names if name not in names}
+    attributes = {name: values for name, values in labels.items() if values is not None}
+    return Nodes(ids=ids, features=features, feature_names=names, attributes=attributes)
 
 
 def check_tie_columns(table: Table, settings: GraphSettings, *further: str) -> None:
@@ -239,15 +267,25 @@ def build_ties(
     place: Place,
 ) -> Ties:
     """Ties with their numbers in float32; `weight` and `attributes` are names of columns."""
+
+    def single_precision(name: str) -> NDArray[np.float32]:
+        values = numbers(name)
+        check_finite(values, name, place)
+        with np.errstate(over="ignore"):
+            single = values.astype(np.float32)
+        if values.dtype.kind == "f":
+            check_finite(single, name, place)
+        return single
+
     stacked = np.empty((len(ends[0]), len(attributes)), np.float32)
     for position, name in enumerate(attributes):
-        stacked[:, position] = single_precision(numbers(name), name, place)
+        stacked[:, position] = single_precision(name)
     return Ties(
         source=ends[0],
         target=ends[1],
         kind=kinds[0],
         kinds=kinds[1],
-        weight=None if weight is None else single_precision(numbers(weight), weight, place),
+        weight=None if weight is None else single_precision(weight),
         attributes=stacked if attributes else None,
     )
 
@@ -292,70 +330,17 @@ def one_kind(count: int, wanted: Sequence[str], place: Place) -> Kinds:
     return np.zeros(count, np.int16), (DEFAULT_KIND,)
 
 
-def to_strings(values: Iterable[object], place: Place = IN_MEMORY) -> Strings:
-    """Convert ids or labels of any type to text: 7 becomes "7", and None becomes ""."""
-    texts = ["" if value is None else _text(value) for value in values]
-    try:
-        return as_strings(np.array(texts, object))
-    except UnicodeEncodeError as error:  # Python's text may hold half of a character
-        index = next(index for index, text in enumerate(texts) if error.object in text)
-        raise GraphError(
-            f"{place.row(index)}: {texts[index]!r} is not valid Unicode text; write it again"
-        ) from None
-
-
-def as_strings(values: NDArray[np.generic]) -> Strings:
-    """Convert an array of whole numbers or texts to numpy's string type, fast."""
-    return cast(Strings, values.astype(np.dtypes.StringDType()))
-
-
-def as_labels(texts: Strings) -> NDArray[np.generic]:
-    """Declare text to be one of the types of labels; numpy's type hierarchy leaves it out."""
-    return cast(NDArray[np.generic], texts)
-
-
-def _text(value: object) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-
-
-def check_ids(ids: Strings, place: Place) -> None:
-    """Refuse an empty id, and an id that two nodes share, naming both rows."""
-    seen: dict[str, int] = {}
-    for index, name in enumerate(ids.tolist()):
-        if not name.strip():
-            raise GraphError(f"{place.row(index)}: the id is empty; give every node an id")
-        first = seen.setdefault(name, index)
-        if first != index:
-            again = place.row(index).removeprefix(f"{place.name}, ")
-            raise GraphError(
-                f"{place.row(first)}: the id {name!r} is used again in {again}; "
-                "remove one of them or give them different ids"
-            )
-
-
-def no_nodes(place: Place) -> GraphError:
-    """The error for a file without nodes."""
-    return GraphError(f"{place.name}: there are no nodes, so there is nobody to audit; add nodes")
-
-
 # ---------------------------------------------------------------- raw columns
-#
-# What preprocessing takes in, as the people in the table know it: numbers that may be missing, or
-# text. Whoever needs them says which columns, and as what; every value is then checked.
 
 
-class RawColumns(Protocol):
-    """Somebody who takes raw columns of the node table."""
+def with_raw_columns(graph: Graph, take: TakeColumns, place: Place) -> Graph:
+    """The graph without features: all columns are attributes, and those taken raw are checked.
 
-    def kinds(self, known: Sequence[str], origin: str) -> Mapping[str, ColumnKind]:
-        """Which of the table's columns are taken, and as what; a column it lacks is an error."""
-        ...
-
-
-def with_raw_columns(graph: Graph, raw: RawColumns, place: Place) -> Graph:
-    """The graph without features: all columns are attributes, and what `raw` takes is checked."""
+    Raw columns are what preprocessing takes, as the people in the table know it: numbers that may
+    be missing, or text.
+    """
     columns: Columns = {**graph.features_by_name, **graph.attributes}
-    kinds = raw.kinds([*columns], place.name)
+    kinds = take([*columns], place.name)
     attributes = {
         name: values if name not in kinds else as_kind(values, kinds[name], name, place)
         for name, values in columns.items()
@@ -364,9 +349,7 @@ def with_raw_columns(graph: Graph, raw: RawColumns, place: Place) -> Graph:
     return replace(graph, features=features, feature_names=(), attributes=attributes)
 
 
-def as_kind(
-    values: NDArray[np.generic], kind: ColumnKind, column: str, place: Place
-) -> NDArray[np.generic]:
+def as_kind(values: Column, kind: ColumnKind, column: str, place: Place) -> Column:
     """A column as numbers (float64, NaN where a cell is empty) or as text ("" where it is)."""
     if kind == "numbers":
         if values.dtype.kind in "biuf":
@@ -385,4 +368,39 @@ def as_kind(
             f"{place.name}: column {column!r} holds numbers with fractions, but text is needed; "
             "store it as text, as the pipeline was trained on it"
         )
-    return as_labels(to_strings(values.tolist(), place))
+    return to_strings(values.tolist(), place)
+
+
+# ---------------------------------------------------------------- what a table has
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnSummary:
+    """What a column holds before anyone has said what it means: numbers or text, and how varied.
+
+    `values` are its different values as text, if there are few.
+    """
+
+    name: str
+    numeric: bool
+    distinct: int
+    rows: int
+    values: tuple[str, ...] = ()
+
+
+def describe_columns(columns: Columns) -> list[ColumnSummary]:
+    """Say of each column whether it holds numbers, and how varied it is."""
+    summaries = []
+    for name, column in columns.items():
+        distinct = np.unique(column)
+        texts = [str(value) for value in distinct.tolist()] if len(distinct) <= FEW_VALUES else []
+        summaries.append(
+            ColumnSummary(
+                name=name,
+                numeric=column.dtype.kind in "iuf",
+                distinct=len(distinct),
+                rows=len(column),
+                values=tuple(text for text in texts if text not in ("", "nan")),
+            )
+        )
+    return summaries

@@ -22,13 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError, SettingsError
-from recourse_audit.graph.columns import Place, as_labels, as_strings, near_matches
+from recourse_audit.graph.columns import Column, Columns, Place, as_strings, near_matches
 from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.settings import DerivedSettings, EncodingSettings, GraphSettings
 from recourse_audit.settings.expressions import ColumnName, Expression
 
-Column = NDArray[np.generic]
-Columns = Mapping[str, Column]
 _FUNCTIONS: dict[type[ast.AST], np.ufunc] = {
     ast.Add: np.add,
     ast.Sub: np.subtract,
@@ -91,7 +89,7 @@ class DerivedStep:
 
     def fill(self, columns: dict[str, Column]) -> None:
         """Add the column to some others."""
-        count = len(columns[self.inputs[0]]) if self.inputs else _length(columns)
+        count = len(columns[self.inputs[0]] if self.inputs else next(iter(columns.values()), ()))
         values = evaluate(self.settings.tree, columns)
         columns[self.settings.name] = np.broadcast_to(values, (count,)).astype(np.float64)
 
@@ -114,7 +112,7 @@ class EncodingStep:
 
     @cached_property
     def labels(self) -> Column:
-        return as_labels(as_strings(np.array(self.settings.all_labels, object)))
+        return as_strings(np.array(self.settings.all_labels, object))
 
     @cached_property
     def codes(self) -> NDArray[np.float64]:
@@ -138,7 +136,7 @@ class EncodingStep:
         places: Ints = np.searchsorted(edges, numbers, side="right")
         return places
 
-    def read(self, columns: Mapping[str, Column], place: Place) -> Column:
+    def read(self, columns: Columns, place: Place) -> Column:
         """The category of every row, or an error that names the first row without one."""
         parts = [columns[name] for name in self.settings.columns]
         labels = np.full(len(parts[0]), -1)
@@ -183,10 +181,6 @@ class EncodingStep:
 Step = DerivedStep | EncodingStep
 
 
-def _length(columns: Columns) -> int:
-    return len(next(iter(columns.values()), ()))
-
-
 # Two float32 computations of one number may differ by a few units in the last place.
 SAME = 1e-6
 
@@ -195,14 +189,14 @@ class Computation:
     """All steps of an audit's settings, in an order in which each finds what it needs."""
 
     def __init__(self, settings: GraphSettings) -> None:
-        derived = [
-            DerivedStep(step, f"graph.derived[{place}]")
-            for place, step in enumerate(settings.derived)
-        ]
         encodings = [
             EncodingStep(step, f"graph.encodings[{place}]")
             for place, step in enumerate(settings.encodings)
         ]
+        derived = (
+            DerivedStep(step, f"graph.derived[{place}]")
+            for place, step in enumerate(settings.derived)
+        )
         steps: tuple[Step, ...] = (*encodings, *derived)
         self.maker = {name: step for step in steps for name in step.outputs}
         self.categories = {step.settings.name: step for step in encodings}
@@ -266,8 +260,8 @@ def with_computed(graph: Graph, settings: GraphSettings, place: Place) -> Graph:
     computation = Computation(settings)
     if not computation:
         return graph
-    table = {**graph.attributes, **graph.features_by_name}
-    columns: dict[str, Column] = dict(table)
+    table: Columns = {**graph.attributes, **graph.features_by_name}
+    columns = dict(table)
     for step in computation.steps:
         _check_inputs(step, columns, computation)
         if isinstance(step, EncodingStep) and step.settings.of is None:
@@ -275,16 +269,10 @@ def with_computed(graph: Graph, settings: GraphSettings, place: Place) -> Graph:
         else:
             _fill_and_check(step, columns, place)
         _check_agreement(step, table, columns, place)
-    more = {
-        name: columns[name]
-        for name in (*computation.categories, *(column.name for column in settings.derived))
-    }
-    return _with_features(graph, settings, columns, more)
+    return _with_features(graph, settings, columns)
 
 
-def _with_features(
-    graph: Graph, settings: GraphSettings, columns: Columns, more: Mapping[str, Column]
-) -> Graph:
+def _with_features(graph: Graph, settings: GraphSettings, columns: Columns) -> Graph:
     """The graph with the features that the settings list; what is no feature is an attribute."""
     derived = {column.name for column in settings.derived}
     names, features = graph.feature_names, graph.features
@@ -303,11 +291,14 @@ def _with_features(
         features=features,
         feature_names=names,
         attributes={**graph.attributes, **left},
-        more=more,
+        more={
+            **{step.name: columns[step.name] for step in settings.encodings},
+            **{step.name: columns[step.name] for step in settings.derived},
+        },
     )
 
 
-def _check_inputs(step: Step, columns: Mapping[str, Column], computation: Computation) -> None:
+def _check_inputs(step: Step, columns: Columns, computation: Computation) -> None:
     """Refuse a step that names a column which is not there, or not a number."""
     key = f"{step.key}.formula" if isinstance(step, DerivedStep) else f"{step.key}.columns"
     wanted = step.inputs if isinstance(step, DerivedStep) else step.settings.columns
@@ -344,9 +335,7 @@ def _fill_and_check(step: Step, columns: dict[str, Column], place: Place) -> Non
             )
 
 
-def _check_agreement(
-    step: Step, table: Mapping[str, Column], columns: Mapping[str, Column], place: Place
-) -> None:
+def _check_agreement(step: Step, table: Columns, columns: Columns, place: Place) -> None:
     """Refuse a table that says something else than what follows from its other columns."""
     for name in dict.fromkeys((*step.outputs, step.settings.name)):
         if name not in table or table[name] is columns[name]:

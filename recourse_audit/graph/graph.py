@@ -15,6 +15,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ _LOWER_HALF = 0 if sys.byteorder == "little" else 1
 Ints = NDArray[np.int64]
 Indices = NDArray[np.int32]
 Floats = NDArray[np.floating]
-Strings = np.ndarray[tuple[int], np.dtypes.StringDType]
+Strings = NDArray[Any]  # of numpy's StringDType, which its type hierarchy leaves out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,17 @@ class Ties:
 
     def __len__(self) -> int:
         return len(self.source)
+
+    def take(self, rows: NDArray[np.integer]) -> "Ties":
+        """Some rows of the table, in the order given."""
+        return Ties(
+            source=self.source[rows],
+            target=self.target[rows],
+            kind=self.kind[rows],
+            kinds=self.kinds,
+            weight=None if self.weight is None else self.weight[rows],
+            attributes=None if self.attributes is None else self.attributes[rows],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -95,10 +107,9 @@ class Graph:
 
     @property
     def columns(self) -> dict[str, NDArray[np.generic]]:
-        """What a person knows about the nodes, by the user's names: numbers or text, one per node.
+        """What a person knows about the nodes, by the user's names: numbers or text.
 
-        Attributes and features; then `more`, which encodings and formulas add: categories as text
-        and derived numbers.
+        Features and attributes, then `more`: what encodings and formulas add.
         """
         return {**self.features_by_name, **self.attributes, **self.more}
 
@@ -174,11 +185,11 @@ def build_graph(
     tie_starts = np.append(_positions(first), np.int32(len(row)))
     del first
 
-    source, target, tie, pair_starts = (
-        (ties.source[row], ties.target[row], row, tie_starts)
-        if directed
-        else _both_ways(low, high, row, tie_starts)
-    )
+    source, target, tie, pair_starts = ties.source[row], ties.target[row], row, tie_starts
+    if not directed:  # each tie carries messages in both directions
+        source = np.stack((low, high), axis=1).ravel()
+        target = np.stack((high, low), axis=1).ravel()
+        tie, pair_starts = np.repeat(row, 2), np.int32(2) * tie_starts
     del low, high, row, tie_starts
     starts, neighbour, neighbour_pair = _adjacency(pair_low, pair_high, count)
     return Graph(
@@ -200,16 +211,6 @@ def build_graph(
         neighbour=neighbour,
         neighbour_pair=neighbour_pair,
     )
-
-
-def _both_ways(
-    low: Indices, high: Indices, row: Indices, tie_starts: Indices
-) -> tuple[Indices, Indices, Indices, Indices]:
-    """List the arcs pair by pair; an undirected tie carries messages in both directions."""
-    both = np.empty((2, len(row), 2), np.int32)
-    both[0, :, 0] = both[1, :, 1] = low
-    both[0, :, 1] = both[1, :, 0] = high
-    return both[0].ravel(), both[1].ravel(), np.repeat(row, 2), np.int32(2) * tie_starts
 
 
 def _adjacency(low: Indices, high: Indices, count: int) -> tuple[Ints, Indices, Indices]:
@@ -265,15 +266,7 @@ def _without_mirrors(ties: Ties, origin: str) -> Ties:
                 f"{origin}: every tie is listed in both directions, but with different {name}; set "
                 "graph.directed to true if the directions differ, or list each tie once"
             )
-    keep = np.flatnonzero(~backward)
-    return Ties(
-        source=ties.source[keep],
-        target=ties.target[keep],
-        kind=ties.kind[keep],
-        kinds=ties.kinds,
-        weight=None if ties.weight is None else ties.weight[keep],
-        attributes=None if ties.attributes is None else ties.attributes[keep],
-    )
+    return ties.take(np.flatnonzero(~backward))
 
 
 def _row_order(ties: Ties, rows: Indices, first: Indices, second: Indices) -> Ints | Indices:
@@ -283,11 +276,11 @@ def _row_order(ties: Ties, rows: Indices, first: Indices, second: Indices) -> In
         keys += [ties.attributes[rows, column] for column in range(ties.attributes.shape[1])]
     if ties.weight is not None:
         keys.append(ties.weight[rows])
-    if keys or len(ties.kinds) > 1:
-        order = np.lexsort((*keys, ties.kind[rows]))
-        rows = rows[order]
-        return order[_order_of_ends(first[rows], second[rows])]
-    return _order_of_ends(first[rows], second[rows])
+    if not keys and len(ties.kinds) <= 1:
+        return _order_of_ends(first[rows], second[rows])
+    order = np.lexsort((*keys, ties.kind[rows]))
+    rows = rows[order]
+    return order[_order_of_ends(first[rows], second[rows])]
 
 
 def _order_of_ends(first: Indices, second: Indices) -> Indices:

@@ -16,27 +16,27 @@ from xml.parsers import expat
 import networkx as nx
 import numpy as np
 from networkx.readwrite.graphml import GraphMLReader
-from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError
 from recourse_audit.graph.columns import (
+    Column,
+    ColumnSummary,
     Numbers,
     Place,
     Table,
-    as_labels,
     bad_value,
     check_column,
     check_features,
     check_ids,
     check_is_file,
     check_tie_columns,
+    describe_columns,
     no_nodes,
     read_nodes,
     read_ties,
     to_strings,
 )
 from recourse_audit.graph.graph import Graph, Indices, build_graph
-from recourse_audit.graph.tables import ColumnSummary, describe_columns
 from recourse_audit.settings import GraphSettings
 
 MOST_TIES = 200_000
@@ -55,6 +55,11 @@ CHILDREN = {
     "graph": {"node", "edge"},
     "node": {"port"},
     "edge": set[str](),
+}
+ONCE = {
+    "node": "the id {!r} is used",
+    "edge": "the tie {!r} is declared",
+    "key": "the key {!r} is declared",
 }
 REFUSED = {
     "hyperedge": "ties of more than two nodes cannot be audited; write them as several ties",
@@ -99,16 +104,14 @@ class Dictionaries(Table):
                 raise bad_value(self.place, index, name, None if value is None else str(value))
         return np.array(column, float)
 
-    def labels(self, name: str) -> NDArray[np.generic]:
+    def labels(self, name: str) -> Column:
         column = self.values(name)
-        present = [value for value in column if value is not None]
-        if present and all(isinstance(value, bool | int | float) for value in present):
-            booleans = [isinstance(value, bool) for value in present]
-            if all(booleans) and len(present) == len(column):
-                return np.array(column)
-            if not any(booleans):
-                return np.array([np.nan if value is None else value for value in column])
-        return as_labels(to_strings(column, self.place))
+        kinds = {type(value) for value in column}
+        if kinds == {bool}:
+            return np.array(column)
+        if kinds & {int, float} and kinds <= {int, float, type(None)}:
+            return np.array([np.nan if value is None else value for value in column])
+        return to_strings(column, self.place)
 
     def codes(self, name: str) -> tuple[Indices, list[str]]:
         texts = to_strings(self.values(name), self.place)
@@ -222,14 +225,11 @@ def _convert(
         [values for _, _, values in rows],
     )
     check_tie_columns(ties, settings)
-    ends = np.array([(number[source], number[target]) for source, target, _ in rows], np.int32)
-    source, target = ends.reshape(-1, 2).T
+    ends = [(number[source], number[target]) for source, target, _ in rows]
+    source, target = np.array(ends, np.int32).reshape(-1, 2).T.copy()
     graph = build_graph(
-        ids=ids,
-        features=columns.features,
-        feature_names=columns.feature_names,
-        attributes=columns.attributes,
-        ties=read_ties(ties, (source.copy(), target.copy()), settings),
+        **columns,
+        ties=read_ties(ties, (source, target), settings),
         directed=directed,
         origin=name,
     )
@@ -331,12 +331,15 @@ def _check_elements(root: Element, path: Path) -> None:
     for element in _structure(root):
         kind = _kind(element)
         _check_shape(element, kind, path)
-        identity = _identity(element, kind, direction)
-        if identity in seen:
-            what = "the id" if kind == "node" else f"the {'tie' if kind == 'edge' else kind}"
-            verb = "used" if kind == "node" else "declared"
-            _refuse(path, element, f"{what} {identity[1]!r} is {verb} again; remove one of them")
-        if identity:
+        if kind in ONCE and "id" in element.attrib:
+            # Of a tie, its id may be there once between its two ends.
+            ends = [element.get(end, "") for end in ("source", "target")]
+            identity: tuple[str, ...] = (kind, element.attrib["id"])
+            if kind == "edge":
+                identity += (*(ends if direction == "directed" else sorted(ends)),)
+            if identity in seen:
+                again = ONCE[kind].format(identity[1])
+                _refuse(path, element, f"{again} again; remove one of them")
             seen.add(identity)
         if kind in {"node", "edge"}:
             _check_values(element, names, path)
@@ -345,11 +348,8 @@ def _check_elements(root: Element, path: Path) -> None:
     for number, tie in enumerate(ties):
         for end in (tie.attrib["source"], tie.attrib["target"]):
             if ("node", end) not in seen:
-                _refuse(
-                    path,
-                    tie,
-                    f"{end!r} is not the id of a node in the file; add the node or remove the tie",
-                )
+                remedy = "add the node or remove the tie"
+                _refuse(path, tie, f"{end!r} is not the id of a node in the file; {remedy}")
         tie.set("id", f"tie {number}")
 
 
@@ -402,14 +402,6 @@ def _check_values(element: Element, names: Mapping[str | None, str], path: Path)
         data.text = data.text or ""  # networkx would not convert it
     if label is not None and "label" not in given:
         ElementTree.SubElement(element, f"{NAMESPACE}data", key=LABEL).text = label
-
-
-def _identity(element: Element, kind: str, direction: str) -> tuple[str, ...]:
-    """What may be there only once; of a tie, its id between its two ends."""
-    if kind == "edge" and "id" in element.attrib:
-        ends = (element.attrib["source"], element.attrib["target"])
-        return kind, element.attrib["id"], *(ends if direction == "directed" else sorted(ends))
-    return (kind, element.attrib["id"]) if kind in {"node", "key"} else ()
 
 
 def _converter(kind: str, name: str, path: Path) -> Callable[[str], object]:

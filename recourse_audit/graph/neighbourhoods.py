@@ -4,7 +4,7 @@ The cost is that of sorting the ties of the nodes reached, whatever the size of 
 about all nodes goes through their neighbours in parts, so that it needs no array of that size.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,35 +47,38 @@ def places_in(ascending: NDArray[np.integer], values: NDArray[np.integer]) -> In
     return np.where(there, place, OUTSIDE)
 
 
+def grow(
+    start: NDArray[np.integer] | int, hops: int, step: Callable[[Ints], NDArray[np.integer]]
+) -> tuple[Ints, NDArray[np.int8]]:
+    """Breadth-first search: nodes, ascending, and after how many steps each is reached first.
+
+    `step` gives the nodes that some nodes lead to, in any order and as often as it likes.
+    """
+    nodes = frontier = np.unique(start).astype(np.int64)
+    distance = np.zeros(len(nodes), np.int8)
+    for hop in range(1, hops + 1):
+        reached = np.unique(step(frontier)).astype(np.int64)
+        frontier = reached[places_in(nodes, reached) == OUTSIDE]
+        if not len(frontier):
+            break
+        place = np.searchsorted(nodes, frontier)
+        nodes = np.insert(nodes, place, frontier)
+        distance = np.insert(distance, place, np.int8(hop))
+    return nodes, distance
+
+
 def neighbourhood(graph: Graph, start: NDArray[np.integer], hops: int) -> Neighbourhood:
-    """Find every node at most `hops` ties away from a node in `start`, by breadth-first search.
+    """Find every node at most `hops` ties away from a node in `start`.
 
     Ties are followed in both directions, even in a directed graph.
     """
-    reached = np.unique(np.asarray(start)).astype(np.int32)
-    layers, distance = [reached], [np.zeros(len(reached), np.int8)]
-    known = frontier = reached
-    for hop in range(1, hops + 1):
-        positions, _ = spans(graph.starts, frontier)
-        candidates = np.unique(graph.neighbour[positions])
-        frontier = candidates[~np.isin(candidates, known, assume_unique=True)]
-        if not len(frontier):
-            break
-        known = np.concatenate((known, frontier))
-        layers.append(frontier)
-        distance.append(np.full(len(frontier), hop, np.int8))
-    nodes = np.concatenate(layers)
-    order = np.argsort(nodes)
-    return Neighbourhood(nodes=nodes[order], hops=np.concatenate(distance)[order])
+    nodes, distance = grow(start, hops, lambda at: graph.neighbour[spans(graph.starts, at)[0]])
+    return Neighbourhood(nodes=nodes.astype(np.int32), hops=distance)
 
 
 def reach(graph: Graph, start: NDArray[np.integer], hops: int) -> Indices:
     """The nodes at most `hops` ties away from a node in `start`, in ascending order."""
-    nodes = np.unique(start).astype(np.int32)
-    for _ in range(hops):
-        positions, _ = spans(graph.starts, nodes)
-        nodes = np.unique(np.concatenate((nodes, graph.neighbour[positions])))
-    return nodes
+    return neighbourhood(graph, start, hops).nodes
 
 
 def by_locality(graph: Graph) -> Indices:

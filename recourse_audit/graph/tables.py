@@ -3,7 +3,7 @@
 Nodes keep the order of their rows. Each column of the node table is the id, a feature or an
 attribute; from the tie table, only the columns that the settings name are read. The default kind
 and weight columns are used if they exist. pyarrow ships no types, so its objects are `Any` inside
-this module, and they leave it only inside a `FileTable` or `Keys`.
+this module: also ids and ends of ties on their way to node numbers.
 
 The fast reader counts rows, an editor counts lines, and a quoted field may span several lines. So
 `Lines` takes a second, slow pass over a text table to find the line that the user should look at;
@@ -15,7 +15,7 @@ import gzip
 import io
 import zlib
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,14 +28,15 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from recourse_audit.errors import GraphError
+from recourse_audit.errors import GraphError, SettingsError
 from recourse_audit.graph.columns import (
+    Column,
+    ColumnSummary,
     Nodes,
     Numbers,
     Place,
-    RawColumns,
     Table,
-    as_labels,
+    TakeColumns,
     as_strings,
     bad_value,
     check_column,
@@ -43,17 +44,19 @@ from recourse_audit.graph.columns import (
     check_ids,
     check_is_file,
     check_tie_columns,
+    describe_columns,
+    near_matches,
     no_nodes,
     parse_numbers,
     read_nodes,
     read_ties,
 )
-from recourse_audit.graph.graph import Graph, Indices, Strings, Ties, build_graph
+from recourse_audit.graph.graph import Graph, Indices, Ints, Strings, Ties, build_graph
 from recourse_audit.settings import GraphSettings
+from recourse_audit.settings.section import is_file
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_SUFFIXES = (".parquet", ".pq")
-FEW_VALUES = 50
 
 
 # ---------------------------------------------------------------- files
@@ -139,32 +142,6 @@ class Lines(Place):
         return self.path.open("rb")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keys:
-    """Ids or ends of ties: whole numbers if all of them are, otherwise text."""
-
-    values: Any
-
-    @property
-    def are_whole(self) -> bool:
-        """Whether the keys are whole numbers."""
-        return bool(pa.types.is_int64(self.values.type))
-
-    def text(self, row: int) -> str:
-        """One key as text; empty if it is missing."""
-        value = self.values[row].as_py()
-        return "" if value is None else str(value)
-
-    @property
-    def are_distinct(self) -> bool:
-        """Whether every row has a key of its own."""
-        if self.values.null_count or pc.count_distinct(self.values).as_py() < len(self.values):
-            return False
-        return (
-            self.are_whole or not pc.any(pc.equal(pc.utf8_trim_whitespace(self.values), "")).as_py()
-        )
-
-
 @contextmanager
 def arrow_errors(name: str) -> Iterator[None]:
     """Turn any error of pyarrow into one sentence about the file."""
@@ -228,7 +205,7 @@ class FileTable(Table):
             )
         return _to_numpy(column)
 
-    def labels(self, name: str) -> NDArray[np.generic] | None:
+    def labels(self, name: str) -> Column | None:
         column = self._plain(name)
         if pa.types.is_decimal(column.type):
             column = column.cast(pa.float64())
@@ -237,7 +214,7 @@ class FileTable(Table):
             return None
         if _is_number(kind) and not (pa.types.is_boolean(kind) and column.null_count):
             return _to_numpy(column)
-        return as_labels(_to_strings(column))
+        return _to_strings(column)
 
     def codes(self, name: str) -> tuple[Indices, list[str]]:
         column = self._data.column(name)
@@ -252,20 +229,23 @@ class FileTable(Table):
         place[used] = np.arange(len(used))
         return place[codes], [texts[code] for code in used]
 
-    def keys(self, name: str) -> Keys:
-        """A column as ids; whole numbers stored as floats become integers (7.0 is 7)."""
+    def keys(self, name: str) -> Any:
+        """A column as ids: whole numbers if all of them are, even stored as floats; else text."""
         column = self._plain(name)
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
             try:
-                return Keys(values=column.cast(pa.int64()))
+                return column.cast(pa.int64())
             except pa.ArrowInvalid:
                 pass
-        return Keys(values=column.cast(pa.large_string()))
+        return column.cast(pa.large_string())
 
-    def identifiers(self, keys: Keys) -> Strings:
+    def identifiers(self, keys: Any) -> Strings:
         """Keys as the ids of nodes; empty and repeated ids are errors."""
-        ids = _to_strings(keys.values)
-        if not keys.are_distinct:
+        ids = _to_strings(keys)
+        doubtful = keys.null_count or pc.count_distinct(keys).as_py() < len(keys)
+        if not doubtful and not pa.types.is_int64(keys.type):
+            doubtful = pc.any(pc.equal(pc.utf8_trim_whitespace(keys), "")).as_py()
+        if doubtful:
             check_ids(ids, self.place)
         return ids
 
@@ -327,19 +307,14 @@ class _ParquetTable(FileTable):
         self._data.validate(full=True)
 
 
-def keys_of(ids: Strings) -> Keys:
-    """The ids of a graph as keys for `match`."""
-    return Keys(values=pa.array(ids.tolist(), pa.large_string()))
-
-
-def match(ids: Keys, ends: Keys) -> Indices:
+def match(known: Any, wanted: Any) -> Indices:
     """Find the node at each end of a tie; -1 where the end is missing or unknown.
 
     Keys of different types are compared as text. Whole numbers that lie close together are looked
     up in an array, everything else in a hash table.
     """
-    known, wanted = ids.values, ends.values
-    if ids.are_whole and ends.are_whole and len(known) and not wanted.null_count:
+    whole = pa.types.is_int64(known.type) and pa.types.is_int64(wanted.type)
+    if whole and len(known) and not wanted.null_count:
         numbers = _to_numpy(known)
         least, most = int(numbers.min()), int(numbers.max())
         if most - least < 8 * len(numbers) + 1024:
@@ -380,7 +355,7 @@ def _to_strings(column: Any) -> Strings:
 # ---------------------------------------------------------------- nodes and ties
 
 
-def read_tables(settings: GraphSettings, raw: RawColumns | None) -> tuple[Graph, Place]:
+def read_tables(settings: GraphSettings, raw: TakeColumns | None) -> tuple[Graph, Place]:
     """Read `settings.nodes` and `settings.edges`; also where the nodes are, for further checks.
 
     Notes
@@ -392,59 +367,52 @@ def read_tables(settings: GraphSettings, raw: RawColumns | None) -> tuple[Graph,
     check_is_file(settings.nodes, "nodes")
     check_is_file(settings.edges, "edges")
     with arrow_errors(str(settings.nodes)):
-        nodes, keys = _read_nodes(settings.nodes, settings, raw)
+        nodes, keys, place = _read_nodes(settings.nodes, settings, raw)
     pa.default_memory_pool().release_unused()  # pyarrow would keep it for later
     with arrow_errors(str(settings.edges)):
         ties = _read_ties(settings.edges, keys, settings)
     pa.default_memory_pool().release_unused()
-    graph = build_graph(
-        ids=nodes.ids,
-        features=nodes.features,
-        feature_names=nodes.feature_names,
-        attributes=nodes.attributes,
-        ties=ties,
-        directed=settings.directed,
-        origin=str(settings.edges),
-    )
-    return graph, nodes.place
+    graph = build_graph(**nodes, ties=ties, directed=settings.directed, origin=str(settings.edges))
+    return graph, place
 
 
-def _read_nodes(path: Path, settings: GraphSettings, raw: RawColumns | None) -> tuple[Nodes, Keys]:
-    """The nodes, and their ids in the type they are stored as."""
+def _read_nodes(
+    path: Path, settings: GraphSettings, raw: TakeColumns | None
+) -> tuple[Nodes, Any, Place]:
+    """The nodes, their ids in the type they are stored as, and where they are."""
     table = open_table(path)
     check_column(settings.id, table.names, "id", table.place)
     check_features(table, settings)
     others = [name for name in table.names if name != settings.id]
-    kinds = {} if raw is None else raw.kinds(others, table.place.name)
+    kinds = {} if raw is None else raw(others, table.place.name)
     texts = {name for name, kind in kinds.items() if kind == "text"}
     table.load(table.names, as_text={settings.id, *texts})
     if not len(table):
         raise no_nodes(table.place)
     keys = table.keys(settings.id)
-    ids = table.identifiers(keys)
     table.names = others
-    nodes = read_nodes(table, ids, settings, raw=raw is not None)
+    nodes = read_nodes(table, table.identifiers(keys), settings, raw=raw is not None)
     for name in kinds:
-        if name not in nodes.attributes:
+        if name not in nodes["attributes"]:
             raise GraphError(
                 f"{table.place.name}: column {name!r} holds neither numbers nor text; store it as "
                 "one of them"
             )
-    return nodes, keys
+    return nodes, keys, table.place
 
 
-def _read_ties(path: Path, ids: Keys, settings: GraphSettings) -> Ties:
+def _read_ties(path: Path, ids: Any, settings: GraphSettings) -> Ties:
     ends = (settings.source, settings.target)
     table = open_table(path, few={settings.kind}, row_of="tie")
     check_tie_columns(table, settings, "source", "target")
     wanted = {*ends, settings.kind, settings.weight, *settings.edge_attributes}
     loaded = [name for name in table.names if name in wanted]
     table.load(loaded, as_text={*ends, settings.kind})
-    source, target = (find_ends(table, name, ids, str(settings.nodes)) for name in ends)
+    source, target = (_find_ends(table, name, ids, str(settings.nodes)) for name in ends)
     return read_ties(table, (source, target), settings)
 
 
-def find_ends(table: FileTable, column: str, ids: Keys, origin: str) -> Indices:
+def _find_ends(table: FileTable, column: str, ids: Any, origin: str) -> Indices:
     """Turn a column of ids into node numbers; `origin` is where the nodes are."""
     if not len(table):
         return np.empty(0, np.int32)
@@ -452,7 +420,8 @@ def find_ends(table: FileTable, column: str, ids: Keys, origin: str) -> Indices:
     places = match(ids, keys)
     if places.min() < 0:
         unknown = np.flatnonzero(places < 0)
-        row, name = table.place.row(int(unknown[0])), keys.text(int(unknown[0]))
+        row, end = table.place.row(int(unknown[0])), keys[int(unknown[0])].as_py()
+        name = "" if end is None else str(end)
         if not name.strip():
             raise GraphError(
                 f"{row}: column {column!r} is empty; give both ends of the tie, or remove the row"
@@ -465,21 +434,81 @@ def find_ends(table: FileTable, column: str, ids: Keys, origin: str) -> Indices:
     return places
 
 
-# ---------------------------------------------------------------- what a table has
+# ---------------------------------------------------------------- candidate ties
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnSummary:
-    """What a column holds before anyone has said what it means: numbers or text, and how varied.
+class Candidates:
+    """Possible new ties, with node numbers as ends; without `kind`, each may be of any kind."""
 
-    `values` are its different values as text, if there are few.
-    """
+    source: Indices
+    target: Indices
+    kind: NDArray[np.int16] | None
+    starts: Ints
+    rows: Ints
 
-    name: str
-    numeric: bool
-    distinct: int
-    rows: int
-    values: tuple[str, ...] = ()
+    def of(self, node: int) -> Ints:
+        """The rows with this node at one end."""
+        return self.rows[self.starts[node] : self.starts[node + 1]]
+
+
+def read_candidates(path: Path, graph: Graph, settings: GraphSettings) -> Candidates:
+    """Read a CSV or Parquet file whose columns have the same names as in the table of ties."""
+    try:
+        with arrow_errors(str(path)):
+            source, target, kind = _read_candidates(path, graph, settings)
+    except GraphError as error:
+        raise SettingsError(f"recourse.candidates: {error}") from None
+    both = np.concatenate((source, target))
+    order = np.argsort(both, kind="stable")
+    return Candidates(
+        source=source,
+        target=target,
+        kind=kind,
+        starts=np.searchsorted(both[order], np.arange(graph.node_count + 1)),
+        rows=order % max(len(source), 1),
+    )
+
+
+def _read_candidates(
+    path: Path, graph: Graph, settings: GraphSettings
+) -> tuple[Indices, Indices, NDArray[np.int16] | None]:
+    if not is_file(path):
+        raise GraphError(f"{path}: there is no such file; correct the path")
+    ends = (settings.source, settings.target)
+    table = open_table(path, few={settings.kind}, row_of="new tie")
+    for name in ends:
+        if name not in table.names:
+            hint = near_matches(name, table.names)
+            raise GraphError(f"{path}: there is no column {name!r}; {hint}")
+    further = [name for name in table.names if name not in {*ends, settings.kind}]
+    if further:
+        raise GraphError(
+            f"{path}: the column {further[0]!r} has no meaning here; keep only {ends[0]!r}, "
+            f"{ends[1]!r} and, if ties have kinds, {settings.kind!r}"
+        )
+    table.load(table.names, as_text=table.names)
+    ids = pa.array(graph.ids.tolist(), pa.large_string())
+    source, target = (_find_ends(table, name, ids, "the graph") for name in ends)
+    loops = np.flatnonzero(source == target)
+    if len(loops):
+        raise GraphError(
+            f"{table.place.row(int(loops[0]))}: is a tie from a node to itself; give it two "
+            "different ends, or remove the row"
+        )
+    if settings.kind not in table.names:
+        return source, target, None
+    codes, names = table.codes(settings.kind)
+    known = graph.ties.kinds
+    for code, name in enumerate(names):
+        if name not in known:
+            row = table.place.row(int(np.flatnonzero(codes == code)[0]))
+            hint = near_matches(name, known)
+            raise GraphError(f"{row}: {name!r} is not a kind of tie in the graph; {hint}")
+    return source, target, np.array([known.index(name) for name in names], np.int16)[codes]
+
+
+# ---------------------------------------------------------------- what a table has
 
 
 def survey(path: Path, key: str) -> list[ColumnSummary]:
@@ -490,21 +519,3 @@ def survey(path: Path, key: str) -> list[ColumnSummary]:
         table.load(table.names)
         labels = {name: table.labels(name) for name in table.names}
     return describe_columns({name: column for name, column in labels.items() if column is not None})
-
-
-def describe_columns(columns: Mapping[str, NDArray[np.generic]]) -> list[ColumnSummary]:
-    """Say of each column whether it holds numbers, and how varied it is."""
-    summaries = []
-    for name, column in columns.items():
-        distinct = np.unique(column)
-        texts = [str(value) for value in distinct.tolist()] if len(distinct) <= FEW_VALUES else []
-        summaries.append(
-            ColumnSummary(
-                name=name,
-                numeric=column.dtype.kind in "iuf",
-                distinct=len(distinct),
-                rows=len(column),
-                values=tuple(text for text in texts if text not in ("", "nan")),
-            )
-        )
-    return summaries

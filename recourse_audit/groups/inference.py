@@ -37,7 +37,6 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 from recourse_audit.groups.intervals import Shares, difference_interval, ratio_interval
 from recourse_audit.groups.redraws import (
     UNREACHED,
-    ArrayKey,
     Effort,
     Floats,
     Ints,
@@ -49,21 +48,17 @@ from recourse_audit.groups.redraws import (
 )
 from recourse_audit.records.group_figures import ByColumn, Interval, Precision, WhyUntested
 
-FEWEST_TIED = 100
-FEWEST_EFFECTIVE = 10
-# Why a gap was not tested.
-NO_TIES: WhyUntested = "no_ties"  # fewer than FEWEST_TIED people have ties
-UNLIKE: WhyUntested = "unlike"  # the labels clump as no redrawn labels do
-FEW_CASES: WhyUntested = "few_cases"  # by chance, less than one would be expected in a group
-ALIKE: WhyUntested = "alike"  # everybody is alike
-FEW_EFFECTIVE: WhyUntested = "few_effective"  # a group counts for fewer than FEWEST_EFFECTIVE
+# A gap is not tested where fewer people have ties, or where a group counts for fewer people.
+FEWEST_TIED, FEWEST_EFFECTIVE = 100, 10
 # Distances between more people than this, or through more ties than this, are not looked at.
 MOST_NEAR, MOST_WORK = 5_000, 2_000_000_000
 # Among more people than this, closeness is kept as a product of this rank.
 MOST_DENSE, RANK, POWERS, LEAST_EIGENVALUE = 400, 128, 3, 1e-3
 COMPARISONS_KEPT, LARGE_COMPARISONS_KEPT = 80, 4
 NUMBERS_AT_ONCE = 1_000_000
+# Below the first, a yes or no is not tested; below the second, Fisher's test has a say.
 FEWEST_EXPECTED, FEW_EXPECTED = 1, 5
+# Labels that clump less like those of any setting are not tested.
 WORST_FIT = 4.0
 LARGE = Effort(pilot=4, more=0, redraws=8_000, rows=40, permutations=40, tolerance=0.02)
 VERY_LARGE, HUGE = 50_000, replace(LARGE, pilot=1)
@@ -130,56 +125,52 @@ class Inference:
         focus: Ints | None = None,
         communities: Ints | None = None,
     ) -> None:
+        people, audited = network.people, np.zeros(0, np.int64) if focus is None else focus
         self._network = network
         self._alpha = alpha
-        effort = Effort(redraws=redraws)
-        if network.people > MOST_NEAR:
-            effort = LARGE if network.people <= VERY_LARGE else HUGE
         self._sample = sample
-        audited = np.zeros(0, np.int64) if focus is None else focus
-        self._redrawing = Redrawing(
-            network, seed, effort, audited if network.people > VERY_LARGE else None
-        )
+        self._communities = communities
+        effort = Effort(redraws=redraws) if people <= MOST_NEAR else LARGE
+        if people > VERY_LARGE:
+            self._redrawing = Redrawing(network, seed, HUGE, audited)
+        else:
+            self._redrawing = Redrawing(network, seed, effort)
         # Between these people, distances are measured at once.
-        self._focus: Ints = np.arange(network.people)
-        if network.people > MOST_NEAR:
+        self._focus: Ints = np.arange(people)
+        if people > MOST_NEAR:
             near = audited.size <= min(MOST_NEAR, MOST_WORK // max(1, network.ties.nnz))
             self._focus = audited if near else audited[:0]
-        kept = COMPARISONS_KEPT if network.people <= MOST_NEAR else LARGE_COMPARISONS_KEPT
+        kept = COMPARISONS_KEPT if people <= MOST_NEAR else LARGE_COMPARISONS_KEPT
+        # Arrays are given as bytes, by which they are remembered.
         self._redraws = lru_cache(kept)(self._redraw)
         self._near = lru_cache(2)(self._weigh_pairs)
         self._near_roughly = lru_cache(kept)(self._weigh_pairs_roughly)
-        self._communities = communities
 
     def test(self, values: Floats, member: Mask, people: Ints) -> GapTest:
         """The gap in the mean value between members and the others among some people.
 
         Values may be yes or no (1 or 0), ranks, or differences; both sides have somebody.
         """
-        values = np.asarray(values, dtype=np.float64)
+        values, people = np.asarray(values, dtype=np.float64), np.asarray(people, dtype=np.int64)
         difference = float(values[member].mean() - values[~member].mean())
         ones, others = int(member.sum()), int((~member).sum())
         independent = float(values.var()) * (1 / ones + 1 / others)
         if independent <= NOTHING:
-            return GapTest(difference=difference, reason=ALIKE)
+            return GapTest(difference=difference, reason="alike")
         interval, ratio = self._intervals(values, member, difference, math.sqrt(independent), 1.0)
-        ordinary = Ordinary(
-            p=_two_sided(difference, math.sqrt(independent)),
-            interval=interval,
-            ratio_interval=ratio,
-        )
+        p = _two_sided(difference, math.sqrt(independent))
+        ordinary = Ordinary(p=p, interval=interval, ratio_interval=ratio)
         plain = GapTest(difference=difference, ordinary=ordinary)
         if self._network.tied < FEWEST_TIED:
-            return replace(plain, reason=NO_TIES)
+            return replace(plain, reason="no_ties")
         places = self._redrawing.choose(people, self._sample)
-        sampled = None if places.size == people.size else places.size
         drawn, side = values[places], member[places]
         if not 0 < side.sum() < side.size:
-            return replace(plain, reason=FEW_EFFECTIVE)
-        redraws = self._redraws(ArrayKey(people), ArrayKey(member))
+            return replace(plain, reason="few_effective")
+        redraws = self._redraws(people.tobytes(), member.tobytes())
         if redraws.fit > WORST_FIT:
-            return replace(plain, fit=redraws.fit, reason=UNLIKE)
-        who = ArrayKey(people[places])
+            return replace(plain, fit=redraws.fit, reason="unlike")
+        who = people[places].tobytes()
         redrawn = excess_of(drawn, redraws, self._near_roughly(who))
         _, variance = _gaps(drawn, side[None], self._near(who))
         inflation = redrawn * float(variance[0]) / independent
@@ -198,47 +189,47 @@ class Inference:
         error = math.sqrt(inflation * independent)
         reason, p_value = _check(values, member, inflation, p)
         interval, ratio = self._intervals(values, member, difference, error, inflation)
-        return GapTest(
-            difference=difference,
+        precision = Precision(
+            error=error,
+            effective=values.size / inflation,
+            inflation=inflation,
+            redrawn=redrawn,
+            fit=redraws.fit,
+            redraws=redraws.along_walks,
+            sampled=None if places.size == people.size else places.size,
+            by_column=by_column,
+        )
+        return replace(
+            plain,
             p=p_value,
             interval=interval,
             ratio_interval=ratio,
-            precision=Precision(
-                error=error,
-                effective=values.size / inflation,
-                inflation=inflation,
-                redrawn=redrawn,
-                fit=redraws.fit,
-                redraws=redraws.along_walks,
-                sampled=sampled,
-                by_column=by_column,
-            ),
+            precision=precision,
             fit=redraws.fit,
-            ordinary=ordinary,
             reason=reason,
         )
 
-    def _redraw(self, people: ArrayKey, member: ArrayKey) -> Redraws:
-        return self._redrawing.redraw(member.array, people.array, self._sample)
+    def _redraw(self, people: bytes, member: bytes) -> Redraws:
+        labels, numbers = np.frombuffer(member, bool), np.frombuffer(people, np.int64)
+        return self._redrawing.redraw(labels, numbers, self._sample)
 
-    def _weigh_pairs(self, people: ArrayKey) -> "Nearness | None":
-        count = people.array.size
-        if count > MOST_NEAR or count * self._network.ties.nnz > MOST_WORK:
+    def _weigh_pairs(self, people: bytes) -> "Nearness | None":
+        numbers = np.frombuffer(people, np.int64)
+        if numbers.size > MOST_NEAR or numbers.size * self._network.ties.nnz > MOST_WORK:
             return None
-        if self._network.people > MOST_NEAR and not np.isin(people.array, self._focus).all():
+        if self._network.people > MOST_NEAR and not np.isin(numbers, self._focus).all():
             # A search through a very large graph takes long, and is made for the focus alone.
             very_large = self._network.people > VERY_LARGE
-            return None if very_large else nearness_of(self._network.distances(people.array))
-        places = np.searchsorted(self._focus, people.array)
+            return None if very_large else nearness_of(self._network.distances(numbers))
+        places = np.searchsorted(self._focus, numbers)
         return nearness_of(self._steps[np.ix_(places, places)])
 
-    def _weigh_pairs_roughly(self, people: ArrayKey) -> "Nearness | None":
-        near = self._near(people)
-        if near is None or people.array.size <= MOST_DENSE:
+    def _weigh_pairs_roughly(self, people: bytes) -> "Nearness | None":
+        near, numbers = self._near(people), np.frombuffer(people, np.int64)
+        if near is None or numbers.size <= MOST_DENSE:
             return near
-        if self._network.people > MOST_NEAR:
-            return near.low_rank(leading_columns(near.matrix))
-        return near.low_rank(self._leading[people.array])
+        small = self._network.people <= MOST_NEAR
+        return near.low_rank(self._leading[numbers] if small else leading_columns(near.matrix))
 
     @cached_property
     def _leading(self) -> Floats:
@@ -281,14 +272,14 @@ def _check(
     """Why the gap is not tested, if it is not; the p value otherwise."""
     fewer = min(int(member.sum()), int((~member).sum()))
     if fewer / inflation < FEWEST_EFFECTIVE:
-        return FEW_EFFECTIVE, None
+        return "few_effective", None
     share = float(values.mean())
     expected = fewer * min(share, 1 - share)
     if not _is_yes_or_no(values) or expected >= FEW_EXPECTED:
         return None, p
-    return (
-        (FEW_CASES, None) if expected < FEWEST_EXPECTED else (None, max(p, fisher(values, member)))
-    )
+    if expected < FEWEST_EXPECTED:
+        return "few_cases", None
+    return None, max(p, fisher(values, member))
 
 
 def detectable(error: float, level: float) -> float:
@@ -296,7 +287,7 @@ def detectable(error: float, level: float) -> float:
     return float(ndtri(1 - level / 2) + ndtri(POWER)) * error
 
 
-def below(difference: float, limit: float, error: float) -> float:
+def p_below(difference: float, limit: float, error: float) -> float:
     """The p value of the test that a gap against the group is as large as a limit."""
     return float(ndtr((difference - limit) / error)) if error else float(difference >= limit)
 

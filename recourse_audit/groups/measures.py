@@ -1,11 +1,28 @@
-"""The figures of one group: decisions, outcomes of the audit, and costs of options."""
+"""The figures of a group, and how every group of a table compares with the reference group.
+
+Figures are decisions, outcomes of the audit, and costs of options; gaps come with intervals and
+tests. Last come refusals on own data alone, beside those that were decided, with the paired
+difference: of everybody with a decision, d is 1 if they were refused and would not be on their own
+data alone, -1 the other way round, and 0 otherwise. The mean of d in a group is the share refused
+as decided minus the share refused alone, and groups are compared in it person by person. These
+figures describe; they are no part of the family of tests and get no verdict.
+"""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from recourse_audit.groups.inference import (
+    GapTest,
+    Inference,
+    cohens_h,
+    detectable,
+    mid_ranks,
+    p_below,
+)
 from recourse_audit.groups.population import (
     DISAGREES,
     ERROR,
@@ -21,29 +38,84 @@ from recourse_audit.groups.population import (
 )
 from recourse_audit.groups.redraws import Floats, Ints, Mask
 from recourse_audit.groups.tables import (
+    ALONE_NO_OPTION,
     Design,
     Grouping,
+    Pair,
     choose_steps,
     detail_labels,
     is_divisible,
+    own_data_labels,
 )
 from recourse_audit.records.group_figures import (
     GRADES,
+    PRIMARY,
+    Comparison,
     CostPoint,
     DecisionCounts,
+    GapIntervals,
+    GapWithout,
     Interval,
+    Intervals,
     Measure,
     Outcomes,
+    OwnDataGap,
+    OwnDataRates,
+    PValues,
     Quartiles,
     Rate,
 )
+from recourse_audit.records.groups import OwnDataGroups, OwnDataTable
 from recourse_audit.records.recourse import wilson
+from recourse_audit.settings import GroupSettings
 
 MOST_COST_POINTS = 40
 # Between two quartiles of seven people there is room for two numbers of people.
 FEWEST_IN_QUARTILES = 7
 QUARTERS = (0.25, 0.5, 0.75)
 UNGRADED = GRADES.index("not_settled")
+# The sign of a difference that is to the disadvantage of the group; 0 where neither sign is.
+HARDER: dict[Measure, int] = {
+    "adverse_rate": 1,
+    "feasibility": -1,
+    "cost": 1,
+    "options": -1,
+    "simulatability": 0,
+    "relevance": 0,
+    "caveats": 0,
+}
+RATES = ("adverse_rate", "feasibility")
+FEWEST_COMPARED = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What all parts of a report are made from."""
+
+    population: Population
+    settings: GroupSettings
+    design: Design
+    inference: Inference
+
+    def test(self, values: Floats, pair: Pair) -> GapTest:
+        """The gap in everybody's values between two groups of people."""
+        both = np.concatenate([pair.people, pair.reference_people])
+        return self.inference.test(values[both], np.arange(both.size) < pair.people.size, both)
+
+    def rate(self, yes: Mask, inflation: float | None = None) -> Rate:
+        """The share of some people of whom something is so."""
+        return rate_of(yes, inflation, self.settings.alpha)
+
+
+def gap_fields(pair: Pair, tested: GapTest) -> dict[str, Any]:
+    """What all records of gaps have in common."""
+    return {
+        "group": pair.group,
+        "reference": pair.reference,
+        "interval": tested.interval,
+        "p": tested.p,
+        "untested": tested.reason,
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,16 +134,18 @@ class Divisions:
     grades: bool
     valued: tuple[Measure, ...]
 
+    def shows_quartiles(self, measure: Measure) -> bool:
+        return self.cost_quartiles if measure == "cost" else self.quartiles
+
 
 def divisions_of(
     population: Population, design: Design, grouping: Grouping | None, within: Divisions | None
 ) -> Divisions:
     """What may be shown; costs are some of those `within` the division of everybody."""
-    audited = population.audited
+    audited, label = population.audited, population.label_audited
     grid = cost_grid(audited.cost)
     steps = np.searchsorted(grid, audited.cost)
-    labels = population.label_audited(np.where(np.isfinite(audited.cost), steps, NOWHERE))
-    counts = design.count(grouping, labels)
+    counts = design.count(grouping, label(np.where(np.isfinite(audited.cost), steps, NOWHERE)))
     candidates = [step for step, cost in enumerate(grid) if within is None or cost in within.costs]
     costs = choose_steps(counts, candidates, design.smallest)
     if grid and not costs:
@@ -81,24 +155,22 @@ def divisions_of(
         "relevance": ~np.isnan(audited.relevance),
         "caveats": audited.grade < UNGRADED,
     }
+    everyone = design.count(grouping, label(np.zeros_like(audited.status)))
     return Divisions(
         # Results are counted one by one in the list of everybody, so they are no secret in sum.
         details=grouping is None or design.allows(grouping, "details", detail_labels(population)),
-        quartiles=is_divisible(
-            design.count(grouping, population.label_audited(np.zeros_like(audited.status))),
-            FEWEST_IN_QUARTILES,
-        ),
+        quartiles=is_divisible(everyone, FEWEST_IN_QUARTILES),
         costs=tuple(grid[step] for step in costs),
         cost_quartiles=grouping is None
         or _quartiles_hide(population, grouping, counts, candidates, costs, grid),
-        grades=design.allows(grouping, "grades", population.label_audited(audited.grade)),
+        grades=design.allows(grouping, "grades", label(audited.grade)),
         valued=tuple(
             measure
             for measure, has in valued.items()
             if design.allows(
                 grouping,
                 "grades" if measure == "caveats" else "explanations",
-                population.label_audited(has.astype(np.int64)),
+                label(has.astype(np.int64)),
             )
         ),
     )
@@ -119,21 +191,21 @@ def _quartiles_hide(
     numbers of its groups have a known sum: none of them may be the only one that is possible.
     """
     audited = population.audited
-    own, usable = grouping.cell[audited.person], audited.usable
     within, everybody = np.cumsum(counts, axis=1), counts.sum(axis=1)
-    costs = [np.sort(audited.cost[usable & (own == cell)]) for cell in range(len(grouping))]
-    places = [[max(1, math.ceil(share * one.size)) for share in QUARTERS] for one in costs]
+    usable = audited.cost[audited.usable]
+    groups = grouping.split(audited.person[audited.usable])
+    costs = [np.sort(usable[places]) for places in groups]
     there = np.flatnonzero(everybody)
-    for step in (one for one in candidates if one not in kept and there.size > 1):
+    for step in (each for each in candidates if each not in kept and there.size > 1):
         below, above = [k for k in kept if k < step], [k for k in kept if k > step]
         low = within[:, below[-1]].copy() if below else np.zeros_like(everybody)
         high = within[:, above[0]].copy() if above else everybody.copy()
         for cell in there.tolist():
-            for place in places[cell]:
-                if costs[cell][place - 1] <= grid[step]:
-                    low[cell] = max(low[cell], place)
+            for place in _quarter_places(costs[cell].size):
+                if costs[cell][place] <= grid[step]:
+                    low[cell] = max(low[cell], place + 1)
                 else:
-                    high[cell] = min(high[cell], place - 1)
+                    high[cell] = min(high[cell], place)
         total = int(within[:, step].sum())
         least = np.maximum(low, total - (high.sum() - high))[there]
         most = np.minimum(high, total - (low.sum() - low))[there]
@@ -143,63 +215,62 @@ def _quartiles_hide(
 
 
 def decisions_of(
-    population: Population,
-    people: Ints,
-    audited: int,
-    alpha: float,
-    inflation: float | None = None,
+    inputs: Inputs, people: Ints, audited: int, inflation: float | None = None
 ) -> DecisionCounts:
     """The decisions on some people, `audited` of whom are in the audit."""
-    decided = population.decided[people]
-    refused = int((decided == REFUSED).sum())
-    known = people[decided != UNDECIDED]
+    decided = inputs.population.decided[people]
+    refused, favourable, undecided = (
+        int((decided == decision).sum()) for decision in (REFUSED, FAVOURABLE, UNDECIDED)
+    )
     return DecisionCounts(
         people=people.size,
         refused=refused,
-        favourable=int((decided == FAVOURABLE).sum()),
-        undecided=int((decided == UNDECIDED).sum()),
+        favourable=favourable,
+        undecided=undecided,
         audited=audited,
         not_audited=refused - audited,
-        adverse_rate=rate_of(population.decided[known] == REFUSED, inflation, alpha),
+        adverse_rate=inputs.rate(decided[decided != UNDECIDED] == REFUSED, inflation),
     )
 
 
 def outcomes_of(
-    population: Population,
-    audited: Ints,
-    shown: Divisions,
-    alpha: float,
-    inflation: float | None = None,
+    inputs: Inputs, audited: Ints, divisions: Divisions, inflation: float | None = None
 ) -> Outcomes:
     """What the audit found for some of the audited (places among them).
 
     Shares leave out those whose audit failed, or whose decision on record is not the model's.
     """
-    everyone = population.audited
+    everyone = inputs.population.audited
     count = np.bincount(everyone.status[audited], minlength=len(OUTCOMES)).tolist()
     usable = audited[everyone.usable[audited]]
-    status = everyone.status[usable]
-
-    def rate(code: int) -> Rate:
-        return rate_of(status == code, inflation, alpha)
-
-    curve = bool(shown.costs) or not np.isfinite(everyone.cost).any()
+    rates = [
+        inputs.rate(everyone.status[usable] == code, inflation)
+        for code in (VERIFIED, INFEASIBLE, NOT_FOUND)
+    ]
+    cost = np.sort(everyone.cost[usable])
     grades = np.bincount(everyone.grade[usable], minlength=len(GRADES)).tolist()
+
+    def quartiles(values: Floats, measure: Measure) -> Quartiles | None:
+        own = quartiles_of(values[usable])
+        return own if divisions.quartiles and measure in divisions.valued and own.of else None
+
     return Outcomes(
         verified=count[VERIFIED],
-        certified_infeasible=count[INFEASIBLE] if shown.details else None,
-        not_found_within_budget=count[NOT_FOUND] if shown.details else None,
+        certified_infeasible=count[INFEASIBLE] if divisions.details else None,
+        not_found_within_budget=count[NOT_FOUND] if divisions.details else None,
         errors=count[ERROR],
         disagreeing=count[DISAGREES],
-        feasibility=rate(VERIFIED),
-        infeasible=rate(INFEASIBLE) if shown.details else None,
-        not_found=rate(NOT_FOUND) if shown.details else None,
-        cost=quartiles_of(everyone.cost[usable]) if shown.cost_quartiles else None,
-        cost_curve=tuple(_curve(everyone.cost[usable], shown.costs)) if curve else None,
-        options=quartiles_of(everyone.options[usable]) if shown.quartiles else None,
-        simulatability=_if_any(everyone.simulatability[usable], "simulatability", shown),
-        relevance=_if_any(everyone.relevance[usable], "relevance", shown),
-        grades=dict(zip(GRADES, grades, strict=True)) if shown.grades else None,
+        feasibility=rates[0],
+        infeasible=rates[1] if divisions.details else None,
+        not_found=rates[2] if divisions.details else None,
+        cost=quartiles_of(cost) if divisions.cost_quartiles else None,
+        cost_curve=_cost_curve(cost, divisions.costs)
+        if divisions.costs or not np.isfinite(everyone.cost).any()
+        else None,
+        options=quartiles_of(everyone.options[usable]) if divisions.quartiles else None,
+        simulatability=quartiles(everyone.simulatability, "simulatability"),
+        relevance=quartiles(everyone.relevance, "relevance"),
+        grades=dict(zip(GRADES, grades, strict=True)) if divisions.grades else None,
     )
 
 
@@ -211,53 +282,301 @@ def rate_of(yes: Mask, inflation: float | None, alpha: float) -> Rate:
     count, of = int(yes.sum()), yes.size
     if not of:
         return Rate(count=0, of=0, share=None, interval=None, on_graph=None)
-    on_graph = None
-    if inflation is not None:
-        on_graph = _wilson(count / max(1.0, inflation), of / max(1.0, inflation), alpha)
+
+    def interval(over: float) -> Interval:
+        low, high = wilson(count / over, of / over, 1 - alpha)
+        return Interval(low=low, high=high)
+
     return Rate(
         count=count,
         of=of,
         share=count / of,
-        interval=_wilson(count, of, alpha),
-        on_graph=on_graph,
+        interval=interval(1.0),
+        on_graph=None if inflation is None else interval(max(1.0, inflation)),
     )
 
 
-def _wilson(count: float, of: float, alpha: float) -> Interval:
-    low, high = wilson(count, of, 1 - alpha)
-    return Interval(low=low, high=high)
+def _quarter_places(people: int) -> list[int]:
+    """Whose values are the quartiles, of so many people in ascending order."""
+    return [max(0, math.ceil(share * people) - 1) for share in QUARTERS]
 
 
 def quartiles_of(values: Floats) -> Quartiles:
     """Quartiles that are values of people; NaN is left out, infinity lies beyond everything."""
     known = np.sort(values[~np.isnan(values)])
-    places = [max(0, math.ceil(share * known.size) - 1) for share in QUARTERS]
     first, median, third = (
         float(known[place]) if known.size and math.isfinite(known[place]) else None
-        for place in places
+        for place in _quarter_places(known.size)
     )
     return Quartiles(of=known.size, first=first, median=median, third=third)
 
 
-def _if_any(values: Floats, measure: Measure, shown: Divisions) -> Quartiles | None:
-    quartiles = quartiles_of(values)
-    return quartiles if shown.quartiles and measure in shown.valued and quartiles.of else None
-
-
 def cost_grid(costs: Floats) -> list[float]:
     """The costs at which all curves are given: those that were found, thinned if there are many."""
-    found = np.unique(costs[np.isfinite(costs)])
-    if found.size > MOST_COST_POINTS:
-        found = found[np.linspace(0, found.size - 1, MOST_COST_POINTS).round().astype(np.int64)]
-    return [float(cost) for cost in found]
+    distinct = np.unique(costs[np.isfinite(costs)])
+    if distinct.size > MOST_COST_POINTS:
+        places = np.linspace(0, distinct.size - 1, MOST_COST_POINTS).round().astype(np.int64)
+        distinct = distinct[places]
+    return [float(cost) for cost in distinct]
 
 
-def _curve(costs: Floats, grid: Sequence[float]) -> list[CostPoint]:
-    ordered = np.sort(costs)
-    if not ordered.size:
-        return []
-    counts = np.searchsorted(ordered, grid, side="right").tolist()
-    return [
-        CostPoint(cost=cost, count=count, share=count / ordered.size)
-        for cost, count in zip(grid, counts, strict=True)
-    ]
+def _cost_curve(costs: Floats, grid: Sequence[float]) -> tuple[CostPoint, ...]:
+    counts = np.searchsorted(costs, grid if costs.size else [], side="right").tolist()
+    return tuple(
+        CostPoint(cost=cost, count=count, share=count / costs.size)
+        for cost, count in zip(grid, counts, strict=False)
+    )
+
+
+# ---------------------------------------------------------------- comparisons
+
+
+def measures_of(grouping: Grouping, divisions: Divisions | None) -> list[Measure]:
+    """What a table compares groups in; crossed ones in what is concluded from only.
+
+    Without a division of the audited, only decisions are.
+    """
+    if divisions is None:
+        return ["adverse_rate"]
+    return [*PRIMARY] if grouping.crossed else [*PRIMARY, "options", *divisions.valued]
+
+
+def compare_groups(
+    inputs: Inputs, grouping: Grouping, divisions: Divisions | None, tick: Callable[[], None]
+) -> Iterator[Comparison]:
+    """All comparisons of a table; `tick` is called after every pair.
+
+    Groups that are unknown or pooled are never compared.
+    """
+    for measure in measures_of(grouping, divisions):
+        values = _values(inputs.population, measure)
+        # Not everybody has an explanation or a caveat, so only a few values may be left.
+        least = FEWEST_COMPARED if measure in PRIMARY else inputs.settings.smallest
+        for pair in grouping.pairs(~np.isnan(values)):
+            if pair.fewer >= least:
+                comparison = _compare(inputs, measure, values, pair, divisions)
+                yield replace(comparison, family="crossed") if grouping.crossed else comparison
+            tick()
+
+
+def _values(population: Population, measure: Measure) -> Floats:
+    """Everybody's value; NaN for people without one."""
+    if measure == "adverse_rate":
+        decided = population.decided
+        return np.where(decided == UNDECIDED, np.nan, decided == REFUSED)
+    audited = population.audited
+    own = {
+        "feasibility": np.isfinite(audited.cost).astype(np.float64),
+        "cost": audited.cost,
+        "options": audited.options,
+        "simulatability": audited.simulatability,
+        "relevance": audited.relevance,
+        "caveats": np.where(audited.grade >= UNGRADED, np.nan, audited.grade),
+    }[measure]
+    values = np.full(population.people, np.nan)
+    values[audited.person[audited.usable]] = own[audited.usable]
+    return values
+
+
+def _compare(
+    inputs: Inputs, measure: Measure, values: Floats, pair: Pair, divisions: Divisions | None
+) -> Comparison:
+    """Compare a group with the reference; the verdict depends on the whole family."""
+    tested, settings = _test(inputs, measure, values, pair), inputs.settings
+    own, others = values[pair.people], values[pair.reference_people]
+    sign, favourable = HARDER[measure] or 1, None
+    middle: list[float | None]
+    if measure in RATES:
+        share, other = float(own.mean()), float(others.mean())
+        middle, ratio = [share, other], share / other if other else None
+        good = [1 - each if sign > 0 else each for each in (share, other)]
+        favourable = good[0] / good[1] if good[1] else None
+        effect = {"cohens_h": cohens_h(share, other)}
+    else:
+        ratio = _odds(tested.difference)
+        middle = [quartiles_of(side).median for side in (own, others)]
+        if divisions is None or not divisions.shows_quartiles(measure):
+            middle = [None, None]
+        effect = {"relative_effect": (1 + tested.difference) / 2}
+    error, no_gap = tested.error, None
+    if HARDER[measure] and tested.p is not None and error is not None:
+        no_gap = p_below(sign * tested.difference, settings.concern, error)
+    ordinary = tested.ordinary
+    return Comparison(
+        measure=measure,
+        primary=measure in PRIMARY,
+        family="single" if measure in PRIMARY else None,
+        group=pair.group,
+        reference=pair.reference,
+        people=own.size,
+        reference_people=others.size,
+        value=middle[0],
+        reference_value=middle[1],
+        difference=tested.difference,
+        ratio=ratio,
+        gap=sign * tested.difference,
+        gap_interval=_turn(tested.interval, sign),
+        intervals=GapIntervals(
+            difference=Intervals(ordinary=ordinary.interval, on_graph=tested.interval),
+            ratio=Intervals(ordinary=ordinary.ratio_interval, on_graph=tested.ratio_interval),
+        ),
+        tests=PValues(
+            ordinary=ordinary.p,
+            on_graph=tested.p,
+            adjusted=None,
+            corrected_for=None,
+            no_gap=no_gap,
+            no_gap_adjusted=None,
+        ),
+        precision=tested.precision,
+        without_not_found=_compare_without(inputs, measure, values, pair, divisions),
+        effect=effect,
+        smallest_gap=None if error is None else detectable(error, settings.alpha),
+        smallest_gap_in_family=None,
+        favourable_ratio=favourable,
+        below_four_fifths=favourable is not None and favourable < settings.four_fifths,
+        verdict=None,
+        worse=None,
+        no_gap=False,
+        untested=tested.reason,
+    )
+
+
+def _test(inputs: Inputs, measure: Measure, values: Floats, pair: Pair) -> GapTest:
+    """Test shares as they are, and amounts by their ranks."""
+    if measure in RATES:
+        return inputs.test(values, pair)
+    both = np.concatenate([pair.people, pair.reference_people])
+    ranks = np.full(values.size, np.nan)
+    ranks[both] = mid_ranks(values[both])
+    tested = inputs.test(ranks, pair)
+    # A difference of chances is never beyond 1 or -1.
+    own, ordinary = (
+        _change_ends(interval, lambda end: min(1.0, max(-1.0, end)))
+        for interval in (tested.interval, tested.ordinary.interval)
+    )
+    odds, ordinary_odds = _change_ends(own, _odds), _change_ends(ordinary, _odds)
+    independent = replace(tested.ordinary, interval=ordinary, ratio_interval=ordinary_odds)
+    return replace(tested, interval=own, ratio_interval=odds, ordinary=independent)
+
+
+def _compare_without(
+    inputs: Inputs, measure: Measure, values: Floats, pair: Pair, divisions: Divisions | None
+) -> GapWithout | None:
+    """The gap among those whose value is known for certain.
+
+    None if the search stopped early for nobody, nobody is left on a side, or it is not shown for
+    how many it did.
+    """
+    if measure not in ("feasibility", "cost") or divisions is None or not divisions.details:
+        return None
+    audited = inputs.population.audited
+    stopped = audited.person[audited.status == NOT_FOUND]
+    own, others = (side[~np.isin(side, stopped)] for side in (pair.people, pair.reference_people))
+    rest = pair._replace(people=own, reference_people=others)
+    if not rest.fewer or own.size + others.size == pair.people.size + pair.reference_people.size:
+        return None
+    tested, sign = _test(inputs, measure, values, rest), HARDER[measure]
+    return GapWithout(
+        people=own.size,
+        reference_people=others.size,
+        gap=sign * tested.difference,
+        interval=_turn(tested.interval, sign),
+        p=tested.p,
+    )
+
+
+def _turn(interval: Interval | None, sign: int) -> Interval | None:
+    if interval is None or sign > 0:
+        return interval
+    return Interval(low=-interval.high, high=-interval.low)
+
+
+def _odds(difference: float) -> float | None:
+    """The odds of more against less, from the difference of their chances."""
+    return (1 + difference) / (1 - difference) if difference < 1 else None
+
+
+def _change_ends(
+    interval: Interval | None, change: Callable[[float], float | None]
+) -> Interval | None:
+    if interval is None:
+        return None
+    low, high = change(interval.low), change(interval.high)
+    return None if low is None or high is None else Interval(low=low, high=high)
+
+
+# ---------------------------------------------------------------- own data alone
+
+
+def own_data_of(inputs: Inputs) -> OwnDataGroups:
+    """The figures of everybody and of all tables that can show them, and the gaps in them.
+
+    They are known if those of everybody with a decision are.
+    """
+    population, design = inputs.population, inputs.design
+    decided, alone = population.decided, population.decided_alone
+    decided_on = decided != UNDECIDED
+    known = bool(decided_on.any() and (alone[decided_on] != UNDECIDED).all())
+    divisions = [np.where(decided == each, alone, NOWHERE) for each in (FAVOURABLE, REFUSED)]
+    if not known or not design.people or not design.allows(None, "own_data", *divisions):
+        return OwnDataGroups(known=known, overall=None, tables=())
+    return OwnDataGroups(
+        known=True,
+        overall=_own_data_rates(inputs, np.flatnonzero(decided_on), no_option=design.outcomes),
+        tables=tuple(
+            _own_data_table(inputs, grouping, decided_on)
+            for grouping in design.groupings
+            if design.allows(grouping, "own_data", *divisions)
+        ),
+    )
+
+
+def _own_data_table(inputs: Inputs, grouping: Grouping, decided_on: Mask) -> OwnDataTable:
+    # By one attribute it is said of a whole group who would be let in alone and has no option, as
+    # having one is, wherever it is said for whom none exists. Crossed, every cell needs enough.
+    needed = [detail_labels(inputs.population)]
+    if grouping.crossed:
+        needed.append(own_data_labels(inputs.population))
+    no_option = grouping.outcomes and inputs.design.allows(grouping, "own_data_no_option", *needed)
+    people = [members[decided_on[members]] for members in grouping.members]
+    pairs = grouping.pairs(decided_on)
+    return OwnDataTable(
+        table=grouping.name,
+        by_group={
+            label: _own_data_rates(inputs, members, no_option=no_option)
+            for label, members in zip(grouping.labels, people, strict=True)
+            if members.size
+        },
+        gaps=tuple(_own_data_gap(inputs, pair) for pair in pairs if pair.fewer),
+    )
+
+
+def _own_data_rates(inputs: Inputs, people: Ints, *, no_option: bool) -> OwnDataRates:
+    population = inputs.population
+    decided, alone = population.decided[people], population.decided_alone[people]
+    labels = own_data_labels(population)[people]
+    refused, refused_alone = (inputs.rate(answers == REFUSED) for answers in (decided, alone))
+    return OwnDataRates(
+        refused=refused,
+        refused_alone=refused_alone,
+        to_favourable=int((decided < alone).sum()),
+        to_refused=int((decided > alone).sum()),
+        difference=(refused.count - refused_alone.count) / people.size if people.size else None,
+        no_option=inputs.rate(labels[labels != NOWHERE] == ALONE_NO_OPTION) if no_option else None,
+    )
+
+
+def _own_data_gap(inputs: Inputs, pair: Pair) -> OwnDataGap:
+    population = inputs.population
+    decided, on_own = (
+        (answers == REFUSED).astype(np.float64)
+        for answers in (population.decided, population.decided_alone)
+    )
+    alone, paired = (inputs.test(values, pair) for values in (on_own, decided - on_own))
+    return OwnDataGap(
+        **gap_fields(pair, paired),
+        alone=alone.difference,
+        alone_interval=alone.interval,
+        difference=paired.difference,
+    )

@@ -18,7 +18,9 @@ FAVOURABLE, REFUSED, UNDECIDED = 1, 0, -1
 # What came true later.
 GOOD, BAD, NOT_KNOWN = 1, 0, -1
 # What an audit of somebody who was refused can find; an array of statuses has places in this.
-OUTCOMES: tuple[RecourseStatus, ...] = tuple(one for one in STATUSES if one != "already_favourable")
+OUTCOMES: tuple[RecourseStatus, ...] = tuple(
+    status for status in STATUSES if status != "already_favourable"
+)
 VERIFIED, INFEASIBLE, NOT_FOUND, ERROR, DISAGREES = map(
     OUTCOMES.index,
     ("verified", "certified_infeasible", "not_found_within_budget", "error", "model_disagrees"),
@@ -45,7 +47,7 @@ class Attribute:
     pooled: int = 0
 
     def kind(self, place: int) -> GroupKind:
-        """What kind of group one is."""
+        """Whether a group is a value of people, those without one, or several groups together."""
         if place < self.known:
             return "known"
         return "pooled" if self.pooled and place == len(self.groups) - 1 else "unknown"
@@ -56,22 +58,19 @@ class Audited:
     """The refused people whom the audit has reached, one entry each, in the order of their numbers.
 
     `status` is a place in `OUTCOMES` and `grade` one in `GRADES`; `cost` is that of the cheapest
-    option, infinite where there is none. Figures that do not exist are NaN.
+    option, infinite where there is none. Figures that do not exist are NaN. `usable` marks those
+    whose audit did not fail, and whose decision on record is the model's.
     """
 
     person: Ints
     status: Ints
+    usable: Mask
     cost: Floats
     options: Floats
     simulatability: Floats
     relevance: Floats
     grade: Ints
     errors: tuple[str, ...]
-
-    @property
-    def usable(self) -> Mask:
-        """Whose audit did not fail, and whose decision on record is the model's."""
-        return np.asarray((self.status != ERROR) & (self.status != DISAGREES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +86,6 @@ class Population:
     came_true: Ints
     score: Floats
     community: Ints | None
-    communities: Communities
     network: Network
     attributes: tuple[Attribute, ...]
     audited: Audited
@@ -95,18 +93,6 @@ class Population:
     @property
     def people(self) -> int:
         return self.decided.size
-
-    @property
-    def changed(self) -> Mask | None:
-        """Whose decision would be another one on their own data alone.
-
-        None unless that is known of everybody with a decision.
-        """
-        known = self.decided != UNDECIDED
-        if not known.any() or (self.decided_alone[known] == UNDECIDED).any():
-            return None
-        changed: Mask = known & (self.decided_alone != self.decided)
-        return changed
 
     def label_audited(self, labels: Ints) -> Ints:
         """Labels of the audited as labels of everybody; those without a result have none."""
@@ -129,59 +115,55 @@ def read_population(
              coalesce(outcome, -1)
            FROM people ORDER BY number"""
     )
-    table = np.array(list(rows), np.int64).reshape(-1, 4)
-    if communities.column is not None and (table[:, 2] < 0).any():
+    decided, alone, community, came_true = np.array(list(rows), np.int64).reshape(-1, 4).T
+    if communities.column is not None and (community < 0).any():
         raise InputError(f"the store holds nobody's community, although it names them; {RESTORE}")
     scores = store.execute("SELECT score FROM people ORDER BY number")
     return Population(
-        decided=table[:, 0],
-        decided_alone=table[:, 1],
-        came_true=table[:, 3],
+        decided=decided,
+        decided_alone=alone,
+        came_true=came_true,
         score=np.array([score for (score,) in scores], np.float64),
-        community=None if communities.column is None else table[:, 2],
-        communities=communities,
-        network=_network(store, len(table)),
+        community=None if communities.column is None else community,
+        network=_read_network(store, decided.size),
         attributes=tuple(
-            _attribute(store, settings, name, len(table)) for name in settings.attributes
+            _read_attribute(store, settings, name, decided.size) for name in settings.attributes
         ),
-        audited=_audited(store),
+        audited=_read_audited(store),
     )
 
 
-def _network(store: sqlite3.Connection, people: int) -> Network:
+def _read_network(store: sqlite3.Connection, people: int) -> Network:
     """Who is tied to whom; a store with ties that cannot be is refused."""
     blocks = store.execute("SELECT pairs FROM ties ORDER BY block")
-    pairs = np.concatenate(
-        [np.zeros((0, 2), "<i4"), *(np.frombuffer(one, "<i4").reshape(-1, 2) for (one,) in blocks)]
-    )
-    low, high = pairs[:, 0], pairs[:, 1]
+    low, high = np.frombuffer(b"".join(block for (block,) in blocks), "<i4").reshape(-1, 2).T
     if not ((low >= 0) & (low < high) & (high < people)).all():
         raise InputError(f"the store holds ties between people who are not there; {RESTORE}")
     return Network(people=people, low=low, high=high)
 
 
-def _attribute(
+def _read_attribute(
     store: sqlite3.Connection, settings: GroupSettings, name: str, people: int
 ) -> Attribute:
-    found = store.execute("SELECT DISTINCT value FROM members WHERE attribute = ?", (name,))
-    values = [value for (value,) in found]
-    groups = _ordered([value for value in values if value], settings.bins.get(name))
+    rows = store.execute(
+        "SELECT person, value FROM members WHERE attribute = ?", (name,)
+    ).fetchall()
+    values = list(dict.fromkeys(value for _, value in rows))
+    groups = _sort_groups([value for value in values if value], settings.bins.get(name))
     _check(settings, name, values, groups)
-    unknown = NO_VALUE if UNKNOWN in groups else UNKNOWN
     place = {value: number for number, value in enumerate(groups)} | {"": len(groups)}
     places = np.full(people, len(groups))
-    rows = store.execute("SELECT person, value FROM members WHERE attribute = ?", (name,))
-    pairs = np.array([(person, place[value]) for person, value in rows], np.int64).reshape(-1, 2)
-    places[pairs[:, 0]] = pairs[:, 1]
+    places[[person for person, _ in rows]] = [place[value] for _, value in rows]
+    unknown = NO_VALUE if UNKNOWN in groups else UNKNOWN
     return Attribute(name=name, groups=(*groups, unknown), places=places, known=len(groups))
 
 
-def _ordered(values: Sequence[str], edges: Sequence[float] | None) -> list[str]:
+def _sort_groups(values: Sequence[str], edges: Sequence[float] | None) -> list[str]:
     """Bins in their order, numbers by size, and everything else by name."""
     if edges is not None:
         labels = bin_labels(edges)
         return sorted(values, key=lambda value: labels.index(value) if value in labels else -1)
-    return sorted(values, key=_number if all(map(_is_number, values)) else str)
+    return sorted(values, key=float if all(map(_is_number, values)) else str)
 
 
 def _check(settings: GroupSettings, name: str, values: list[str], groups: list[str]) -> None:
@@ -214,11 +196,7 @@ def _is_number(value: str) -> bool:
     return True
 
 
-def _number(value: str) -> float:
-    return float(value)
-
-
-def _audited(store: sqlite3.Connection) -> Audited:
+def _read_audited(store: sqlite3.Connection) -> Audited:
     """Subjects who were refused; those with a favourable decision, or none, need no option."""
     rows = store.execute(
         """SELECT s.number, s.status, s.cheapest_cost, s.options, s.simulatability, s.relevance,
@@ -229,15 +207,15 @@ def _audited(store: sqlite3.Connection) -> Audited:
     person, status, cost, options, simulatability, relevance, grade, error = (
         zip(*rows, strict=True) if rows else ((),) * 8
     )
-    codes = np.array([OUTCOMES.index(one) for one in status], np.int64)
-    found = codes == VERIFIED
+    codes = np.array([OUTCOMES.index(code) for code in status], np.int64)
     return Audited(
         person=np.array(person, np.int64),
         status=codes,
-        cost=np.where(found, np.array(cost, np.float64), np.inf),
+        usable=(codes != ERROR) & (codes != DISAGREES),
+        cost=np.where(codes == VERIFIED, np.array(cost, np.float64), np.inf),
         options=np.array(options, np.float64),
         simulatability=np.array(simulatability, np.float64),
         relevance=np.array(relevance, np.float64),
-        grade=np.array([GRADES.index(one or "none") for one in grade], np.int64),
-        errors=tuple(one for one in error if one),
+        grade=np.array([GRADES.index(word or "none") for word in grade], np.int64),
+        errors=tuple(text for text in error if text),
     )

@@ -24,12 +24,10 @@ setting tell which ones matter, and only those get more. In a very large graph, 
 is measured over drawn walks instead, and labels that judge gaps are redrawn for a sample of people.
 """
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,23 +66,6 @@ Packed = NDArray[np.uint8]
 Setting = tuple[int, int, float] | None  # walk, steps, signal; None deals labels at random
 SETTINGS: tuple[Setting, ...] = (*product((0, 1), STEPS, SIGNALS), None)
 FIELDS = 2 * len(STEPS) + 1
-
-
-class ArrayKey:
-    """An array that `functools.lru_cache` takes: equal to those with the same content."""
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        self.array = array
-
-    @cached_property
-    def _digest(self) -> bytes:
-        return hashlib.sha256(np.ascontiguousarray(self.array).tobytes()).digest()
-
-    def __hash__(self) -> int:
-        return hash(self._digest)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ArrayKey) and self._digest == other._digest
 
 
 @dataclass(frozen=True, slots=False, kw_only=True)
@@ -133,14 +114,14 @@ class Network:
         if number == 0:  # all ways are alike
             at: Ints = first + (chance * (last - first + 1)).astype(np.int64)
         else:
-            total = self._damped_total
+            total = self._total_damped
             before = np.where(first > 0, total[first - 1], 0.0)
             at = np.searchsorted(total, before + chance * (total[last] - before), side="right")
         ends: Ints = walk.indices[np.clip(at, first, last)]
         return ends
 
     @cached_property
-    def _damped_total(self) -> Floats:
+    def _total_damped(self) -> Floats:
         """The chances of all steps of the damped walk, added up."""
         return np.cumsum(self.walks[1].data, dtype=np.float64)
 
@@ -237,7 +218,7 @@ class Redrawing:
             self._focus = self._within_memory(focus)
         self._fields: dict[tuple[int, int, int], Floats] = {}
         self._pilot = lru_cache(64)(self._measure_all)
-        self._walked = lru_cache(2)(self._draw_walks)
+        self._walks = lru_cache(2)(self._draw_walks)
 
     def _within_memory(self, focus: Ints) -> Ints:
         """The people of the focus and of a uniform sample, as many of both as fields can hold."""
@@ -288,7 +269,7 @@ class Redrawing:
     def _weigh(self, member: Mask, people: Ints, ones: int) -> tuple[Ints, Floats, float]:
         """The settings that matter, their weights, and how unlike all of them the labels are."""
         observed = self._measure(member[None], people)
-        numbers, kept = self._pilot(ArrayKey(people), ones), np.arange(len(SETTINGS))
+        numbers, kept = self._pilot(people.tobytes(), ones), np.arange(len(SETTINGS))
         if self._effort.more:
             # So few redraws may vary too little by chance: Student's t gives up fewer settings.
             squares, spread = self._distances(observed, numbers)
@@ -313,9 +294,9 @@ class Redrawing:
         spread = numbers.std(axis=1) + self._effort.tolerance
         return (observed - numbers.mean(axis=1)) ** 2 / spread**2, spread
 
-    def _measure_all(self, people: ArrayKey, ones: int) -> Floats:
+    def _measure_all(self, people: bytes, ones: int) -> Floats:
         places, rows = np.arange(len(SETTINGS)), np.arange(self._effort.pilot)
-        return self._numbers(people.array, ones, places, rows)
+        return self._numbers(np.frombuffer(people, np.int64), ones, places, rows)
 
     def _numbers(self, people: Ints, ones: int, places: Ints, rows: Ints) -> Floats:
         """The ten numbers of some redraws, by setting and redraw."""
@@ -405,7 +386,7 @@ class Redrawing:
 
     def _measure_roughly(self, labels: Labels, people: Ints) -> Floats:
         """The same over drawn walks of people who are chosen evenly."""
-        starts, ends = self._walked(ArrayKey(people))
+        starts, ends = self._walks(people.tobytes())
         place = np.full(self._network.people, people.size)
         place[people] = np.arange(people.size)
         numbers = []
@@ -416,13 +397,13 @@ class Redrawing:
             numbers.append(alike.mean(axis=1) / (size or 1.0))
         return np.array(numbers)
 
-    def _draw_walks(self, people: ArrayKey) -> tuple[Ints, Ints]:
+    def _draw_walks(self, people: bytes) -> tuple[Ints, Ints]:
         """Where walks begin (places of people), and where they are after some steps, by rows."""
         generator = np.random.default_rng((self._seed, SALT_WALKED))
-        starts = np.resize(np.argsort(self._order[people.array]), WALKS)
-        ends = []
+        numbers = np.frombuffer(people, np.int64)
+        starts, ends = np.resize(np.argsort(self._order[numbers]), WALKS), []
         for walk in range(len(self._network.walks)):
-            here = people.array[starts]
+            here: Ints = numbers[starts]
             for step in range(1, APART[-1] + 1):
                 here = self._network.walk(walk, here, generator.random(here.size))
                 if step in APART:
@@ -483,15 +464,15 @@ def _slowest_change(ties: csr_array) -> Floats:
             pass
         else:
             field = vectors[:, 0]
-            return _signed(field / root)
+            return _turn_up(field / root)
     for _ in range(min(SMOOTHING_STEPS, max(FEWEST_STEPS, MOST_WORK // ties.nnz))):
         field = step @ field
         field -= level * (level @ field)
         field /= np.linalg.norm(field)
-    return _signed(field / root)
+    return _turn_up(field / root)
 
 
-def _signed(field: Floats) -> Floats:
+def _turn_up(field: Floats) -> Floats:
     """Either end of a field may be its upper one: the larger in size is."""
     turned: Floats = field * np.sign(field[np.argmax(np.abs(field))])
     return turned

@@ -3,29 +3,33 @@
 import itertools
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import islice
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from recourse_audit.bundle.reader import StoredAudit
 from recourse_audit.errors import InputError
-from recourse_audit.groups.common_actions import common_actions_of, read_served
-from recourse_audit.groups.comparisons import Inputs, count_pairs, gaps, own_data_of
-from recourse_audit.groups.cut_off import MOST_SHOWN, choose, cut_off, options_by_subject
+from recourse_audit.groups.changes import common_actions_of, common_options_of, cut_off
 from recourse_audit.groups.error_rates import error_rates_of
 from recourse_audit.groups.inference import Inference
-from recourse_audit.groups.measures import Divisions, decisions_of, divisions_of, outcomes_of
-from recourse_audit.groups.population import NOWHERE, Population, read_population
-from recourse_audit.groups.redraws import Ints
-from recourse_audit.groups.tables import Grouping, choose_steps, design_tables
-from recourse_audit.groups.verdicts import findings_of, give_verdicts, shown_by_chance
+from recourse_audit.groups.measures import (
+    Divisions,
+    Inputs,
+    compare_groups,
+    decisions_of,
+    divisions_of,
+    measures_of,
+    outcomes_of,
+    own_data_of,
+)
+from recourse_audit.groups.population import read_population
+from recourse_audit.groups.tables import Grouping, design_tables
+from recourse_audit.groups.verdicts import findings_of, give_verdicts
 from recourse_audit.records.group_figures import Group, Measure
 from recourse_audit.records.groups import (
-    FORMAT,
-    Change,
-    CommonOption,
     Communities,
     GroupReport,
     GroupTable,
@@ -34,10 +38,10 @@ from recourse_audit.records.groups import (
 from recourse_audit.records.model import Agreement
 from recourse_audit.settings import GroupSettings
 
+Progress = Callable[[int, int], None]
 
-def groups_of(
-    stored: StoredAudit, progress: Callable[[int, int], None] = lambda done, total: None
-) -> GroupReport:
+
+def groups_of(stored: StoredAudit, progress: Progress = lambda done, total: None) -> GroupReport:
     """Compare the groups of a stored audit, finished or not, by its own settings.
 
     The bundle is only read. The report has no days, so that equal audits have equal reports.
@@ -70,7 +74,7 @@ def group_report(
     agreement: Agreement | None = None,
     outcome: str | None = None,
     scored: bool = False,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = lambda done, total: None,
 ) -> GroupReport:
     """Compare the groups of an audit.
 
@@ -79,14 +83,12 @@ def group_report(
     with what came true later, if there is one, and `scored` says that the model gives scores.
     `progress` is told how many pairs of groups were compared, and how many there are.
     """
-    population = read_population(store, settings, communities)
-    design = design_tables(population, settings)
-    everywhere = divisions_of(population, design, None, None) if design.outcomes else None
-    inputs = Inputs(
-        population=population,
-        settings=settings,
-        design=design,
-        inference=Inference(
+    # Sums of several threads differ in their last digits from those of one.
+    with threadpool_limits(1, "blas"):
+        population = read_population(store, settings, communities)
+        design = design_tables(population, settings)
+        everywhere = divisions_of(population, design, None, None) if design.outcomes else None
+        inference = Inference(
             population.network,
             seed=communities.seed,
             alpha=settings.alpha,
@@ -94,33 +96,19 @@ def group_report(
             sample=settings.sample,
             focus=population.audited.person,
             communities=population.community,
-        ),
-    )
-    shown = [
-        divisions_of(population, design, grouping, everywhere) if grouping.outcomes else None
-        for grouping in design.groupings
-    ]
-    pairs = sum(map(count_pairs, design.groupings, shown))
-    compared = itertools.count(1)
-    drafts = [
-        _table(inputs, grouping, divisions, lambda: progress(next(compared), pairs))
-        for grouping, divisions in zip(design.groupings, shown, strict=True)
-    ]
-    decided, tests = give_verdicts(
-        [(draft.name, comparison) for draft in drafts for comparison in draft.comparisons],
-        settings,
-    )
-    final = iter(decided)
-    tables = tuple(
-        replace(draft, comparisons=tuple(islice(final, len(draft.comparisons)))) for draft in drafts
-    )
-    own_data = own_data_of(inputs)
-    error_rates = None if outcome is None else error_rates_of(inputs, outcome, scored=scored)
-    actions = common_actions_of(inputs, read_served(store, population))
-    ties = tuple(cut_off(store, population, settings, design))
-    options = tuple(_common_options(inputs, store))
+        )
+        inputs = Inputs(
+            population=population, settings=settings, design=design, inference=inference
+        )
+        tables = _compare_tables(inputs, everywhere, progress)
+        own_data = own_data_of(inputs)
+        error_rates = None if outcome is None else error_rates_of(inputs, outcome, scored=scored)
+        actions = common_actions_of(inputs, store)
+        ties = tuple(cut_off(inputs, store))
+        options = tuple(common_options_of(inputs, store))
+    compared = [comparison for table in tables for comparison in table.comparisons]
+    tests = [comparison for comparison in compared if comparison.tests.adjusted is not None]
     return GroupReport(
-        format=FORMAT,
         finished=finished,
         done=done,
         total=total,
@@ -135,9 +123,10 @@ def group_report(
         sample=settings.sample,
         overall=_overall(inputs, everywhere),
         tables=tables,
-        tests=tuple(tests),
-        untested=sum(comparison.primary for comparison in decided) - len(tests),
-        by_chance=shown_by_chance(tests, settings),
+        untested=sum(comparison.primary for comparison in compared) - len(tests),
+        # Holm's method keeps to alpha in each family, whatever its tests have to do with each
+        # other; `benchmarks/calibration.py` measures how well the tests themselves do.
+        by_chance=min(1.0, settings.alpha * len({test.family for test in tests})),
         findings=tuple(findings_of(tables, settings)),
         cut_off=ties,
         common_options=options,
@@ -148,28 +137,52 @@ def group_report(
     )
 
 
-def _overall(inputs: Inputs, shown: Divisions | None) -> Overall:
-    population, alpha = inputs.population, inputs.settings.alpha
-    audited = population.audited
+def _overall(inputs: Inputs, divisions: Divisions | None) -> Overall:
+    audited = inputs.population.audited
     everyone = np.arange(audited.person.size)
     decisions = outcomes = None
     # A handful of people is too few to show, whether it is a group or everybody.
     if inputs.design.people:
-        everybody = np.arange(population.people)
-        decisions = decisions_of(population, everybody, everyone.size, alpha)
-    if shown is not None:
-        outcomes = outcomes_of(population, everyone, shown, alpha)
+        everybody = np.arange(inputs.population.people)
+        decisions = decisions_of(inputs, everybody, everyone.size)
+    if divisions is not None:
+        outcomes = outcomes_of(inputs, everyone, divisions)
     # The change after which something failed may name people, and is cut off.
     reasons = Counter(error.split(" after ")[0] for error in audited.errors if decisions)
     return Overall(decisions=decisions, outcomes=outcomes, excluded=dict(sorted(reasons.items())))
 
 
+def _compare_tables(
+    inputs: Inputs, everywhere: Divisions | None, progress: Progress
+) -> tuple[GroupTable, ...]:
+    """All tables with their comparisons and verdicts."""
+    population, design = inputs.population, inputs.design
+    every = [
+        divisions_of(population, design, grouping, everywhere) if grouping.outcomes else None
+        for grouping in design.groupings
+    ]
+    pairs = sum(
+        len(measures_of(grouping, divisions)) * max(0, len(grouping.known) - 1)
+        for grouping, divisions in zip(design.groupings, every, strict=True)
+        if grouping.reference is not None
+    )
+    compared = itertools.count(1)
+    drafts = [
+        _table(inputs, grouping, divisions, lambda: progress(next(compared), pairs))
+        for grouping, divisions in zip(design.groupings, every, strict=True)
+    ]
+    comparisons = [comparison for draft in drafts for comparison in draft.comparisons]
+    final = give_verdicts(comparisons, inputs.settings)
+    return tuple(
+        replace(draft, comparisons=tuple(islice(final, len(draft.comparisons)))) for draft in drafts
+    )
+
+
 def _table(
-    inputs: Inputs, grouping: Grouping, shown: Divisions | None, tick: Callable[[], None]
+    inputs: Inputs, grouping: Grouping, divisions: Divisions | None, tick: Callable[[], None]
 ) -> GroupTable:
     """One table with its comparisons, still without verdicts."""
-    population, alpha = inputs.population, inputs.settings.alpha
-    compared = tuple(gaps(inputs, grouping, shown, tick))
+    compared = tuple(compare_groups(inputs, grouping, divisions, tick))
 
     def inflation(group: str, measure: Measure) -> float | None:
         """By how much ties inflate the variance of a group's share, from its comparisons.
@@ -185,95 +198,28 @@ def _table(
         ]
         return max(inflations, default=None)
 
-    audited = grouping.split(population.audited.person)
+    audited = grouping.split(inputs.population.audited.person)
     groups = []
-    for cell, people in enumerate(grouping.members):
-        name, outcomes = grouping.label(cell), None
-        if shown is not None:
-            by_ties = inflation(name, "feasibility")
-            outcomes = outcomes_of(population, audited[cell], shown, alpha, by_ties)
-        decisions = decisions_of(
-            population, people, audited[cell].size, alpha, inflation(name, "adverse_rate")
-        )
+    for cell, name in enumerate(grouping.labels):
+        people, own, kinds = grouping.members[cell], audited[cell], grouping.kinds[cell]
+        outcomes = None
+        if divisions is not None:
+            outcomes = outcomes_of(inputs, own, divisions, inflation(name, "feasibility"))
         groups.append(
             Group(
                 name=name,
-                values=grouping.words(cell),
-                kinds=grouping.kinds(cell),
-                pooled=grouping.pooled(cell),
-                decisions=decisions,
+                values=grouping.values[cell],
+                kinds=kinds,
+                pooled=grouping.pooled if kinds == ("pooled",) else 0,
+                decisions=decisions_of(inputs, people, own.size, inflation(name, "adverse_rate")),
                 outcomes=outcomes,
             )
         )
     return GroupTable(
         name=grouping.name,
-        attributes=tuple(attribute.name for attribute in grouping.attributes),
-        reference=None if grouping.reference is None else grouping.label(grouping.reference),
+        attributes=grouping.attributes,
+        reference=None if grouping.reference is None else grouping.labels[grouping.reference],
         by_group=tuple(groups),
         comparisons=compared,
         not_compared=grouping.not_compared,
     )
-
-
-def _common_options(inputs: Inputs, store: sqlite3.Connection) -> Iterator[CommonOption]:
-    """Kinds of change, and the share of each group that they serve so far.
-
-    The list ends where an option would serve a few more people. Shares of groups are given at the
-    steps at which none of them has a few more.
-    """
-    population, design = inputs.population, inputs.design
-    if not design.outcomes:
-        return
-    audited = population.audited
-    usable = audited.person[audited.usable]
-    choices = list(_choices(population, store))
-    labels = np.full(population.people, NOWHERE)
-    labels[audited.person[audited.usable & np.isfinite(audited.cost)]] = len(choices)
-    for step, (_, reached) in reversed([*enumerate(choices)]):
-        labels[reached] = step
-    counts = design.count(None, labels)
-    steps = choose_steps(counts, range(len(choices)), design.smallest)
-    by_table = {}
-    for grouping in design.single:
-        if grouping.outcomes:
-            kept = choose_steps(design.count(grouping, labels), steps, design.smallest)
-            by_table[grouping.name] = (grouping, kept)
-            if steps and not kept:
-                design.leave_out(grouping, "common_options")
-    if choices and not steps:
-        design.leave_out(None, "common_options")
-    before = 0
-    for step in steps:
-        changes, reached = choices[step]
-        yield CommonOption(
-            changes=changes,
-            serves=reached.size - before,
-            served_so_far=reached.size,
-            share_so_far=reached.size / usable.size,
-            shares_by_group={
-                name: dict(_shares(grouping, reached, usable))
-                for name, (grouping, kept) in by_table.items()
-                if step in kept
-            },
-        )
-        before = reached.size
-
-
-Choice = tuple[tuple[Change, ...], Ints]
-
-
-def _choices(population: Population, store: sqlite3.Connection) -> Iterator[Choice]:
-    """The kinds of change of each common option, and the people served so far."""
-    audited = population.audited
-    wanted = set(audited.person[audited.usable & np.isfinite(audited.cost)].tolist())
-    options = {who: some for who, some in options_by_subject(store).items() if who in wanted}
-    subjects = np.array(list(options), dtype=np.int64)
-    for changes, served in islice(choose(options), MOST_SHOWN):
-        yield changes, subjects[served]
-
-
-def _shares(grouping: Grouping, reached: Ints, usable: Ints) -> Iterator[tuple[str, float]]:
-    served, of = grouping.counts(reached), grouping.counts(usable)
-    for cell in range(len(grouping)):
-        if of[cell]:
-            yield grouping.label(cell), int(served[cell]) / int(of[cell])

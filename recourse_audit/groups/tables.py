@@ -21,10 +21,12 @@ decision, not in the sample, a failed audit, no known outcome) is no cell: it sa
 was decided or found, and is always counted.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
+from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,7 +34,6 @@ from recourse_audit.groups.population import (
     FAVOURABLE,
     INFEASIBLE,
     NOWHERE,
-    REFUSED,
     VERIFIED,
     Attribute,
     Population,
@@ -50,61 +51,65 @@ OVERALL = "overall"  # the table of everybody
 ALONE_NO_OPTION = 3  # let in on own data alone, and no option exists
 
 
+class Pair(NamedTuple):
+    """Two groups that are compared: their names, and some people of each."""
+
+    group: str
+    reference: str
+    people: Ints
+    reference_people: Ints
+
+    @property
+    def fewer(self) -> int:
+        """How many people the smaller side has."""
+        return min(self.people.size, self.reference_people.size)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Grouping:
     """Everybody sorted into the groups of one attribute, or of two attributes crossed.
 
-    `values` has, for each group, its places in the attributes; of two attributes only the
-    combinations that occur are groups. `outcomes` says whether what the audit found is shown.
+    `values` and `kinds` have, for each group, its name and kind by each attribute. `pooled` groups
+    are in the pool of a single attribute. `outcomes` says whether what the audit found is shown.
     `reference` is the group that others are compared with, or `not_compared` says why there is
     none.
     """
 
-    attributes: tuple[Attribute, ...]
-    values: tuple[tuple[int, ...], ...]
+    attributes: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+    kinds: tuple[tuple[GroupKind, ...], ...]
     cell: Ints
+    pooled: int = 0
     outcomes: bool = False
     reference: int | None = None
     not_compared: WhyNotCompared | None = None
 
     @property
     def name(self) -> str:
-        return " x ".join(attribute.name for attribute in self.attributes)
+        return " x ".join(self.attributes)
 
     @property
     def crossed(self) -> bool:
         return len(self.attributes) > 1
 
-    def __len__(self) -> int:
-        return len(self.values)
+    @cached_property
+    def labels(self) -> list[str]:
+        """The names of the groups."""
+        return [", ".join(values) for values in self.values]
 
-    def words(self, cell: int) -> tuple[str, ...]:
-        """The name of a group by each attribute."""
-        pairs = zip(self.attributes, self.values[cell], strict=True)
-        return tuple(attribute.groups[place] for attribute, place in pairs)
+    @cached_property
+    def known(self) -> list[int]:
+        """The groups that can be compared: their people have a value, and nobody was added."""
+        return [cell for cell, kinds in enumerate(self.kinds) if {*kinds} == {"known"}]
 
-    def label(self, cell: int) -> str:
-        """The name of a group."""
-        return ", ".join(self.words(cell))
-
-    def kinds(self, cell: int) -> tuple[GroupKind, ...]:
-        """The kind of a group by each attribute."""
-        pairs = zip(self.attributes, self.values[cell], strict=True)
-        return tuple(attribute.kind(place) for attribute, place in pairs)
-
-    def known(self, cell: int) -> bool:
-        """Whether the group can be compared: its people have a value, and nobody was added."""
-        return all(kind == "known" for kind in self.kinds(cell))
-
-    def pooled(self, cell: int) -> int:
-        """How many groups of a single attribute a group stands for; 0 if it is none of them."""
-        return self.attributes[0].pooled if self.kinds(cell) == ("pooled",) else 0
-
-    @property
-    def compared(self) -> list[int]:
-        """The groups that are compared with the reference."""
-        cells = [] if self.reference is None else range(len(self))
-        return [cell for cell in cells if cell != self.reference and self.known(cell)]
+    def pairs(self, among: Mask) -> Iterator[Pair]:
+        """Each group that is compared with the reference, and who of both is among some people."""
+        if self.reference is not None:
+            names, members = self.labels, [people[among[people]] for people in self.members]
+            for cell in self.known:
+                if cell != self.reference:
+                    sides = members[cell], members[self.reference]
+                    yield Pair(names[cell], names[self.reference], *sides)
 
     @cached_property
     def members(self) -> list[Ints]:
@@ -113,14 +118,12 @@ class Grouping:
 
     def split(self, people: Ints) -> list[Ints]:
         """By group, the places of its people among those given, in order."""
-        cell = self.cell[people]
-        ends = np.cumsum(np.bincount(cell, minlength=len(self)))
-        return np.split(np.argsort(cell, kind="stable"), ends[:-1])
+        ends = np.cumsum(self.counts(people))
+        return np.split(np.argsort(self.cell[people], kind="stable"), ends[:-1])
 
-    def counts(self, people: Ints | None = None) -> Ints:
-        """How many people are in each group: everybody, or those given."""
-        cells = self.cell if people is None else self.cell[people]
-        return np.bincount(cells, minlength=len(self))
+    def counts(self, people: Ints) -> Ints:
+        """How many of these people are in each group."""
+        return np.bincount(self.cell[people], minlength=len(self.values))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -133,7 +136,7 @@ class Design:
     smallest: int
     people: bool
     outcomes: bool
-    left_out: list[LeftOut]
+    left_out: list[LeftOut] = field(default_factory=list)
     groupings: tuple[Grouping, ...] = ()
 
     @property
@@ -143,7 +146,8 @@ class Design:
 
     def passes(self, grouping: Grouping | None, *divisions: Ints) -> bool:
         """Whether a table, or everybody, can be divided by each of some labels of people."""
-        return all(is_divisible(self.count(grouping, one), self.smallest) for one in divisions)
+        counts = (self.count(grouping, labels) for labels in divisions)
+        return all(is_divisible(count, self.smallest) for count in counts)
 
     def allows(self, grouping: Grouping | None, part: Part, *divisions: Ints) -> bool:
         """The same; what fails is added to what is left out."""
@@ -152,18 +156,20 @@ class Design:
             self.leave_out(grouping, part)
         return passes
 
-    def leave_out(self, grouping: Grouping | None, part: Part) -> None:
+    def leave_out(
+        self, table: Grouping | str | None, part: Part, why: WhyLeftOut = "few_people"
+    ) -> None:
         """Note that a table, or everybody, goes without something; once."""
-        name = OVERALL if grouping is None else grouping.name
-        found = LeftOut(table=name, part=part, why="few_people")
-        if found not in self.left_out:
-            self.left_out.append(found)
+        name = table.name if isinstance(table, Grouping) else table or OVERALL
+        entry = LeftOut(table=name, part=part, why=why)
+        if entry not in self.left_out:
+            self.left_out.append(entry)
 
     def count(self, grouping: Grouping | None, labels: Ints) -> Ints:
         """How many people of each group (row) have each label (column)."""
         if grouping is None:
             return count_cells(np.zeros(labels.size, np.int64), 1, labels)
-        return count_cells(grouping.cell, len(grouping), labels)
+        return count_cells(grouping.cell, len(grouping.values), labels)
 
 
 def has_few(counts: Ints, smallest: int) -> Mask:
@@ -182,14 +188,6 @@ def count_cells(places: Ints, groups: int, labels: Ints) -> Ints:
     counted, kinds = labels >= 0, int(labels.max(initial=0)) + 1
     flat = places[counted] * kinds + labels[counted]
     return np.bincount(flat, minlength=groups * kinds).reshape(groups, kinds)
-
-
-def decision_labels(population: Population) -> Ints:
-    """Refused, or not."""
-    found = np.full(population.people, NOWHERE)
-    found[population.decided == REFUSED] = 0
-    found[population.decided == FAVOURABLE] = 1
-    return found
 
 
 def option_labels(population: Population) -> Ints:
@@ -215,53 +213,84 @@ def own_data_labels(population: Population) -> Ints:
 
 def design_tables(population: Population, settings: GroupSettings) -> Design:
     """Pool the groups of each attribute, and find which tables and crossings are published."""
-    smallest = settings.smallest
-    decisions, options = decision_labels(population), option_labels(population)
+    smallest, options = settings.smallest, option_labels(population)
     people = population.people >= smallest
     outcomes = people and int((options >= 0).sum()) >= smallest
-    audited = np.minimum(options, 0) if outcomes else None
-    left_out: list[LeftOut] = []
-    single: list[Grouping] = []
+    audited = np.minimum(options, 0)
+    design = Design(smallest=smallest, people=people, outcomes=outcomes)
+    attributes: list[Attribute] = []
     for attribute in population.attributes:
-        pooled = _pooled(attribute, settings, audited)
+        pooled = _pool(attribute, settings, audited if outcomes else None)
         if pooled is None or not people:
-            left_out.append(_left_out(attribute.name, "few_people"))
+            design.leave_out(attribute.name, "table")
         else:
-            single.append(_by_one(pooled))
-    crossed: list[Grouping] = []
-    for one, other in combinations(single, 2) if settings.crossed else ():
-        [first], [second] = one.attributes, other.attributes
-        if len(first.groups) * len(second.groups) > MOST_CELLS:
-            left_out.append(_left_out(f"{first.name} x {second.name}", "too_many_groups"))
+            attributes.append(pooled)
+    groupings = [group_by(attribute) for attribute in attributes]
+    for pair in combinations(attributes, 2) if settings.crossed else ():
+        size, name = prod(len(each.groups) for each in pair), " x ".join(each.name for each in pair)
+        if size > MOST_CELLS:
+            design.leave_out(name, "table", "too_many_groups")
             continue
-        both = _by_two(first, second)
-        full = len(both) == len(first.groups) * len(second.groups)
-        if full and is_divisible(count_cells(both.cell, len(both), decisions), smallest):
-            crossed.append(both)
+        both = group_by(*pair)
+        if len(both.values) == size and design.passes(both, population.decided):
+            groupings.append(both)
         else:
-            left_out.append(_left_out(both.name, "few_people"))
+            design.leave_out(name, "table")
     if not outcomes:
-        left_out.append(LeftOut(table=OVERALL, part="outcomes", why="few_people"))
-    design = Design(smallest=smallest, people=people, outcomes=outcomes, left_out=left_out)
-    design.groupings = tuple(
-        replace(grouping, outcomes=outcomes and _shows_outcomes(design, grouping, options))
-        for grouping in (*single, *crossed)
-    )
-    references = [_find_reference(design, grouping, settings) for grouping in design.groupings]
-    design.groupings = tuple(
-        replace(grouping, reference=reference, not_compared=why)
-        for grouping, (reference, why) in zip(design.groupings, references, strict=True)
-    )
+        design.leave_out(None, "outcomes")
+    for grouping in groupings:
+        published = outcomes
+        if outcomes and grouping.crossed:
+            published = design.allows(grouping, "outcomes", options)
+        elif outcomes and has_few(design.count(grouping, audited), smallest).any():
+            published = False
+            design.leave_out(grouping, "outcomes")
+        reference, why = _find_reference(design, grouping, settings)
+        complete = replace(grouping, outcomes=published, reference=reference, not_compared=why)
+        design.groupings = (*design.groupings, complete)
     return design
 
 
-def _shows_outcomes(design: Design, grouping: Grouping, options: Ints) -> bool:
+def group_by(*attributes: Attribute) -> Grouping:
+    """Everybody by some attributes; only the combinations that occur are groups."""
+    shape = [len(attribute.groups) for attribute in attributes]
+    flat = np.ravel_multi_index([attribute.places for attribute in attributes], shape)
+    there, cell = np.unique(flat, return_inverse=True)
+    places = np.transpose(np.unravel_index(there, shape)).tolist()
+    groups = [list(zip(attributes, row, strict=True)) for row in places]
+    return Grouping(
+        attributes=tuple(attribute.name for attribute in attributes),
+        values=tuple(tuple(each.groups[place] for each, place in group) for group in groups),
+        kinds=tuple(tuple(each.kind(place) for each, place in group) for group in groups),
+        cell=cell,
+        pooled=attributes[0].pooled if len(attributes) == 1 else 0,
+    )
+
+
+def _find_reference(
+    design: Design, grouping: Grouping, settings: GroupSettings
+) -> tuple[int | None, WhyNotCompared | None]:
+    """The group that the others of a table are compared with, or why there is none.
+
+    It is the group that the settings name, or else the largest known group; in a crossed table the
+    group of both references, or else the largest.
+    """
+    known = grouping.known
+    if len(known) < 2:
+        return None, "few_groups"
+    wanted: tuple[str | None, ...] = (settings.reference.get(grouping.name),)
     if grouping.crossed:
-        return design.allows(grouping, "outcomes", options)
-    few = has_few(design.count(grouping, np.minimum(options, 0)), design.smallest).any()
-    if few:
-        design.leave_out(grouping, "outcomes")
-    return not few
+        wanted = tuple(
+            single.labels[single.reference]
+            for single in design.single
+            if single.name in grouping.attributes and single.reference is not None
+        )
+    elif wanted[0] is not None and wanted not in [grouping.values[cell] for cell in known]:
+        return None, "reference_pooled"
+    if wanted in grouping.values:
+        return grouping.values.index(wanted), None
+    counts = np.bincount(grouping.cell)
+    return max(known, key=lambda cell: (counts[cell], -cell)), None
 
 
 def choose_steps(counts: Ints, candidates: Sequence[int], smallest: int) -> list[int]:
@@ -271,51 +300,28 @@ def choose_steps(counts: Ints, candidates: Sequence[int], smallest: int) -> list
     the step before and, unless there is nobody, beyond it; the last step that can be shown is
     preferred to earlier ones.
     """
-    within, total = np.cumsum(counts, axis=1), counts.sum(axis=1)
-    within, total = within[total > 0], total[total > 0]
-
-    def passes(number: Ints) -> bool:
-        return bool((number >= smallest).all())
+    within = np.cumsum(counts[counts.any(axis=1)], axis=1)
+    kept: list[int] = []
 
     def follows(step: int) -> bool:
-        return passes(within[:, step] - (within[:, kept[-1]] if kept else 0))
+        since = within[:, step] - (within[:, kept[-1]] if kept else 0)
+        return bool((since >= smallest).all())
 
-    beyond = {step: total - within[:, step] for step in candidates}
-    ends = [step for step in candidates if not beyond[step].any() or passes(beyond[step])]
-    kept: list[int] = []
+    beyond = {step: within[:, -1] - within[:, step] for step in candidates}
+    ends = [
+        step for step in candidates if not beyond[step].any() or (beyond[step] >= smallest).all()
+    ]
     for step in ends:
         if follows(step):
             kept.append(step)
-    if (
-        ends
-        and kept[-1:] != ends[-1:]
-        and (not kept or (within[:, ends[-1]] != within[:, kept[-1]]).any())
-    ):
+    if ends and (not kept or (beyond[ends[-1]] != beyond[kept[-1]]).any()):
         while kept and not follows(ends[-1]):
             kept.pop()
         kept += ends[-1:] if follows(ends[-1]) else []
     return kept
 
 
-def _left_out(table: str, why: WhyLeftOut) -> LeftOut:
-    return LeftOut(table=table, part="table", why=why)
-
-
-def _by_one(attribute: Attribute) -> Grouping:
-    values = tuple((place,) for place in range(len(attribute.groups)))
-    return Grouping(attributes=(attribute,), values=values, cell=attribute.places)
-
-
-def _by_two(first: Attribute, second: Attribute) -> Grouping:
-    width = len(second.groups)
-    there, cell = np.unique(first.places * width + second.places, return_inverse=True)
-    values = tuple((int(place) // width, int(place) % width) for place in there)
-    return Grouping(attributes=(first, second), values=values, cell=cell)
-
-
-def _pooled(
-    attribute: Attribute, settings: GroupSettings, audited: Ints | None
-) -> Attribute | None:
+def _pool(attribute: Attribute, settings: GroupSettings, audited: Ints | None) -> Attribute | None:
     """The attribute with small groups pooled, and with those that have few audited people.
 
     The latter are left as they are where pooling them would leave fewer than two groups to compare,
@@ -323,20 +329,20 @@ def _pooled(
     """
     wanted = settings.reference.get(attribute.name)
     if audited is not None:
-        found = pool_groups(attribute, [audited], settings.smallest)
-        kept = () if found is None else found.groups[: found.known]
-        if found is not None and len(kept) > 1 and (wanted is None or wanted in kept):
-            return found
-    return pool_groups(attribute, [], settings.smallest)
+        pooled = pool_groups(attribute, audited, settings.smallest)
+        known = () if pooled is None else pooled.groups[: pooled.known]
+        if len(known) > 1 and (wanted is None or wanted in known):
+            return pooled
+    return pool_groups(attribute, None, settings.smallest)
 
 
-def pool_groups(attribute: Attribute, divisions: Sequence[Ints], smallest: int) -> Attribute | None:
+def pool_groups(attribute: Attribute, labels: Ints | None, smallest: int) -> Attribute | None:
     """Pool the groups of an attribute with few people in all or of a label; None if one is left."""
     size = len(attribute.groups)
     people = np.bincount(attribute.places, minlength=size)
-    counts = np.column_stack(
-        [people, *(count_cells(attribute.places, size, labels) for labels in divisions)]
-    )
+    counts = people[:, None]
+    if labels is not None:
+        counts = np.hstack([counts, count_cells(attribute.places, size, labels)])
     there = people > 0
     pooled = there & has_few(counts, smallest).any(axis=1)
     while pooled.any() and (
@@ -350,7 +356,16 @@ def pool_groups(attribute: Attribute, divisions: Sequence[Ints], smallest: int) 
     kept = np.flatnonzero(there & ~pooled)
     if kept.size + int(pooled.any()) < 2:
         return None
-    return _with_pool(attribute, kept, int(pooled.sum()))
+    place = np.full(size, kept.size)
+    place[kept] = np.arange(kept.size)
+    pool = (POOLED if OTHER in attribute.groups else OTHER,) if pooled.any() else ()
+    return replace(
+        attribute,
+        groups=(*(attribute.groups[at] for at in kept.tolist()), *pool),
+        places=place[attribute.places],
+        known=int((kept < attribute.known).sum()),
+        pooled=int(pooled.sum()),
+    )
 
 
 def _hides(pooled: Ints, kept: Ints, smallest: int) -> bool:
@@ -367,47 +382,3 @@ def _hides(pooled: Ints, kept: Ints, smallest: int) -> bool:
     gives_to = takes.sum() - takes
     takes_from = gives.sum() - gives
     return bool(((gives & (gives_to > 0)) | (takes & (takes_from > 0))).all())
-
-
-def _with_pool(attribute: Attribute, kept: Ints, pooled: int) -> Attribute:
-    """The attribute with its kept groups, in their order, and the pool after them."""
-    groups = tuple(attribute.groups[place] for place in kept.tolist())
-    place = np.full(len(attribute.groups), kept.size)
-    place[kept] = np.arange(kept.size)
-    if pooled:
-        groups = (*groups, POOLED if OTHER in attribute.groups else OTHER)
-    return Attribute(
-        name=attribute.name,
-        groups=groups,
-        places=place[attribute.places],
-        known=int((kept < attribute.known).sum()),
-        pooled=pooled,
-    )
-
-
-def _find_reference(
-    design: Design, grouping: Grouping, settings: GroupSettings
-) -> tuple[int | None, WhyNotCompared | None]:
-    """The group that the others of a table are compared with, or why there is none.
-
-    It is the group that the settings name, or else the largest known group; in a crossed table the
-    group of both references, or else the largest.
-    """
-    counts = grouping.counts()
-    known = [cell for cell in range(len(grouping)) if grouping.known(cell)]
-    if len(known) < 2:
-        return None, "few_groups"
-    wanted: tuple[int, ...] | None = None
-    if grouping.crossed:
-        names = [attribute.name for attribute in grouping.attributes]
-        single = [table for table in design.single if table.name in names]
-        both = [_find_reference(design, table, settings)[0] for table in single]
-        wanted = tuple(cell for cell in both if cell is not None)
-    elif (name := settings.reference.get(grouping.name)) is not None:
-        [attribute] = grouping.attributes
-        if name not in attribute.groups[: attribute.known]:
-            return None, "reference_pooled"
-        wanted = (attribute.groups.index(name),)
-    if wanted in grouping.values:
-        return grouping.values.index(wanted), None
-    return max(known, key=lambda cell: (counts[cell], -cell)), None

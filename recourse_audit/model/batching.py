@@ -3,19 +3,18 @@
 It cuts a union of small graphs into queries that fit, counts them, and returns answers:
 log-probabilities, or the scores of a score model. How the union is cut never shows in an answer.
 
-A share of queries is asked a second time, and the two answers are compared bit by bit. The probe
-for determinism asks about a few small graphs, so it cannot see a model that now and then answers
-differently. This looks at the queries on which an audit's own figures rest: the one about the whole
-graph, always, or a share of those about blocks of a graph that is too large for one; and a share of
-those made for one subject (options, robustness, side effects, effects of confounders). Queries that
-several subjects share, those of the search, belong to nobody's report and are not repeated.
+A share of queries is asked a second time, and the two answers are compared bit by bit: the probe
+for determinism cannot see a model that now and then answers differently. These are the queries on
+which an audit's own figures rest: those about the whole graph (all of them, or a share of those
+about blocks of a large one), and a share of those made for one subject. Queries of the search,
+which several subjects share, belong to nobody's report and are not repeated.
 """
 
-from collections.abc import Callable, Generator
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ from recourse_audit.errors import ModelError
 from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.queries import Pool, Query, Union, list_once
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.model.shared_states import Form, share_union
+from recourse_audit.model.state_sharing import Form, share_union
 from recourse_audit.records.model import ProbeReport, Repeats
 from recourse_audit.settings import OutputKind
 
@@ -79,33 +78,28 @@ def _log_softmax(values: Floats) -> Floats:
 
 def _two_classes(score: Floats, kind: OutputKind) -> Floats:
     if kind == "logits":
-        scores: Floats = np.stack((log_expit(-score), log_expit(score)), axis=1)
-        return scores
-    second = np.exp(score) if kind == "log_probabilities" else score
-    both: Floats = np.stack((1.0 - second, second), axis=1)
-    return np.log(np.maximum(both, SMALLEST_PROBABILITY))
+        logarithms: Floats = np.stack((log_expit(-score), log_expit(score)), axis=1)
+        return logarithms
+    second: Floats = np.exp(score) if kind == "log_probabilities" else score
+    return np.log(np.maximum(np.stack((1.0 - second, second), axis=1), SMALLEST_PROBABILITY))
 
 
 SALT = 47
 DIGITS = 6
 
 
-def _never() -> bool:
-    return False
-
-
 class Repeater:
     """Draws the queries that are asked twice, and counts the answers that differ.
 
     The draw depends on the seed, the subject, and how many queries were made for that subject
-    before: never on who else is audited, or by how many workers.
+    before: never on who else is audited, or by how many workers. `wants` says whether the query
+    that was just answered is to be asked again.
     """
 
     def __init__(self, share: float = 0.0, seed: int = 0) -> None:
         self._share = share
         self._seed = seed
-        # Whether the query that was just answered is to be asked again.
-        self.wants: Callable[[], bool] = _never
+        self.wants: Callable[[], bool] = bool
         self._calls = self._differed = 0
         self._largest = 0.0
 
@@ -117,34 +111,33 @@ class Repeater:
     @contextmanager
     def working_on(self, subject: int) -> Generator[None, None, None]:
         """Queries made within are for this subject; a share of them is repeated."""
-        draw = np.random.default_rng((SALT, self._seed, subject)) if self._share else None
-        yield from self._repeating(lambda: draw is not None and draw.random() < self._share)
+        draw = np.random.default_rng((SALT, self._seed, subject))
+        yield from self._repeat(lambda: draw.random() < self._share)
 
     @contextmanager
     def always(self) -> Generator[None, None, None]:
         """Every query made within is repeated."""
-        yield from self._repeating(lambda: self.asks_twice)
+        yield from self._repeat(lambda: self.asks_twice)
 
     @contextmanager
     def now_and_then(self) -> Generator[None, None, None]:
         """Of queries that would all be repeated, only a share is: the first, and those drawn."""
-        everything = self.wants
+        everything, first = self.wants, self._calls
         draw = np.random.default_rng((SALT, self._seed))
-        first = self._calls
         self.wants = lambda: everything() and (self._calls == first or draw.random() < self._share)
         try:
             yield
         finally:
             self.wants = everything
 
-    def _repeating(self, wants: Callable[[], bool]) -> Generator[None, None, None]:
+    def _repeat(self, wants: Callable[[], bool]) -> Generator[None, None, None]:
         self._calls = self._differed = 0
         self._largest = 0.0
         self.wants = wants
         try:
             yield
         finally:
-            self.wants = _never
+            self.wants = bool  # which is False
 
     @property
     def result(self) -> Repeats:
@@ -152,22 +145,20 @@ class Repeater:
         return Repeats(calls=self._calls, differed=self._differed, largest=self._largest)
 
     def compare(self, first: Floats, second: Floats, kind: OutputKind) -> None:
-        """Count the two answers to one query, and how far apart they are."""
+        """Count the two answers to one query, and how far apart probabilities or scores are.
+
+        That is 1 where only one of two is a number.
+        """
         self._calls += 1
         if np.array_equal(first, second, equal_nan=True):
             return
         self._differed += 1
-        self._largest = max(self._largest, _distance(first, second, kind))
-
-
-def _distance(first: Floats, second: Floats, kind: OutputKind) -> float:
-    """The largest difference of a probability or score; 1 where only one of two is a number."""
-    first, second = (as_answers(answer, kind) for answer in (first, second))
-    if kind != "score":
-        first, second = np.exp(first), np.exp(second)
-    apart = np.abs(first - second)
-    apart[np.isnan(first) != np.isnan(second)] = 1.0
-    return float(f"{np.nanmax(apart, initial=0.0):.{DIGITS}g}")
+        first, second = (as_answers(answer, kind) for answer in (first, second))
+        if kind != "score":
+            first, second = np.exp(first), np.exp(second)
+        apart = np.abs(first - second)
+        apart[np.isnan(first) != np.isnan(second)] = 1.0
+        self._largest = max(self._largest, float(f"{np.nanmax(apart, initial=0.0):.{DIGITS}g}"))
 
 
 NODES_PER_QUERY = 2048
@@ -181,16 +172,7 @@ BYTES_PER_QUERY = 2**20
 LARGEST_SCRATCH = 2**25
 
 
-@dataclass(slots=True)
-class QueryCount:
-    """How many graphs the model was asked about, in how many runs; neither ever goes down."""
-
-    graphs: int = 0
-    runs: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sharing:
+class Sharing(NamedTuple):
     """For models whose small graphs may share states: the depth, and the form (`state_sharing`)."""
 
     depth: int
@@ -228,30 +210,31 @@ class QueryBatcher:
     ) -> None:
         self.model = model
         self.repeater = repeater or Repeater()
-        self._count = QueryCount()
+        self._count: Counter[str] = Counter()
         self._graphs_per_query = graphs_per_query
         self._sharing = sharing
         with np.errstate(over="ignore"):
-            features: Floats = np.ascontiguousarray(pool.features, dtype=model.feature_type)
-        self._features = features
-        self._node_room = self._best_size() if model.node_room is None else model.node_room
-        self._arc_room = model.arc_room
-        # Of wide features, more would fall out of the processor's cache.
-        width = max(int(features.shape[1]) * features.itemsize, 1)
+            # Everybody's features, in the number type that the model takes.
+            self.features: Floats = np.ascontiguousarray(pool.features, dtype=model.feature_type)
+        signature = model.signature
+        columns = self.features.shape[1]
+        width = max(columns * self.features.itemsize, 1)
+        # Large enough to be worth a call, yet within the processor's cache.
+        best = min(NODES_PER_QUERY, max(FEWEST_NODES, BYTES_PER_QUERY // width))
+        if signature.port("adjacency") is not None:
+            best = min(NODES_PER_QUERY, NODES_IN_MATRIX)
+        self._node_room = best if model.node_room is None else model.node_room
         self._nodes_shared = min(NODES_SHARED, max(NODES_PER_QUERY, BYTES_SHARED // width))
-        self._scratch = np.empty((self._node_room, features.shape[1]), features.dtype)
-        wanted = {port.role for port in model.signature.inputs}
+        self._scratch = np.empty((self._node_room, columns), self.features.dtype)
         self._weight = pool.weight if model.weighs_ties else None
-        self._attributes = pool.attributes if "edge_attributes" in wanted else None
-        self._kind = pool.kind if "edge_type" in wanted else None
-        target = model.signature.port("target")
+        self._attributes = pool.attributes if signature.port("edge_attributes") else None
+        self._kind = pool.kind if signature.port("edge_type") else None
+        target = signature.port("target")
         self.one_row_per_query = target is not None and target.shape in ((), (1,))
-        expected = model.signature.feature_count
-        if expected is not None and expected != self._features.shape[1]:
+        if signature.feature_count not in (None, columns):
             raise ModelError(
-                f"the model takes {expected} features and the graph gives "
-                f"{self._features.shape[1]}; name the model's features, in its order, in "
-                "graph.features"
+                f"the model takes {signature.feature_count} features and the graph gives "
+                f"{columns}; name the model's features, in its order, in graph.features"
             )
 
     def with_more_ties(self, more: Pool) -> "QueryBatcher":
@@ -259,10 +242,14 @@ class QueryBatcher:
 
         It shares everything else with this one, the count of what was asked included.
         """
+
+        def append(values: NDArray[Any] | None, more: NDArray[Any] | None) -> NDArray[Any] | None:
+            return values if values is None or more is None else np.concatenate((values, more))
+
         batcher = copy(self)
-        batcher._weight = _append(self._weight, more.weight)
-        batcher._attributes = _append(self._attributes, more.attributes)
-        batcher._kind = _append(self._kind, more.kind)
+        batcher._weight = append(self._weight, more.weight)
+        batcher._attributes = append(self._attributes, more.attributes)
+        batcher._kind = append(self._kind, more.kind)
         return batcher
 
     @property
@@ -271,17 +258,12 @@ class QueryBatcher:
 
         A model that answers for one node per query is asked about a graph once for each node.
         """
-        return self._count.graphs
+        return self._count["graphs"]
 
     @property
     def runs(self) -> int:
         """How many queries these graphs were packed into."""
-        return self._count.runs
-
-    @property
-    def features(self) -> Floats:
-        """Everybody's features, in the number type that the model takes."""
-        return self._features
+        return self._count["runs"]
 
     @property
     def node_room(self) -> int:
@@ -308,7 +290,7 @@ class QueryBatcher:
 
     def features_of(self, nodes: Ints) -> Floats:
         """The features of some nodes as the model takes them, in an array of their own."""
-        return self._features[nodes]
+        return self.features[nodes]
 
     def ask(
         self,
@@ -335,14 +317,30 @@ class QueryBatcher:
         stands_for: int | None = None,
     ) -> Floats:
         """The model's own numbers for some nodes of the union, one row each."""
-        if (
-            self._sharing is not None
-            and features is None
-            and len(union) > 1
-            and len(rows) <= MOST_ASKED * len(union.nodes)
-        ):
+        few = len(union) > 1 and len(rows) <= MOST_ASKED * len(union.nodes)
+        if self._sharing is not None and features is None and few:
             return self._ask_shared(union, rows, self._sharing)
         answers: Floats | None = None
+        done = 0
+        for query in self.queries(union, rows, features=features, stands_for=stands_for):
+            answer = self._ask_model(query)
+            if self.repeater.wants():
+                self.repeater.compare(answer, self._ask_model(query), self.output_kind)
+            if answers is None:
+                answers = np.empty((len(rows), answer.shape[1]), answer.dtype)
+            answers[done : done + len(answer)] = answer
+            done += len(answer)
+        return self.no_rows() if answers is None else answers
+
+    def queries(
+        self,
+        union: Union,
+        rows: Ints,
+        *,
+        features: Floats | None = None,
+        stands_for: int | None = None,
+    ) -> Iterator[Query]:
+        """The queries that `ask_raw` makes, each to be asked before the next one is taken."""
         first, done = 0, 0
         while done < len(rows):
             if self.one_row_per_query:
@@ -352,30 +350,36 @@ class QueryBatcher:
                 last = self._last_that_fits(union, first)
                 until = int(rows.searchsorted(union.node_starts[last]))
             if until > done:
-                graphs = last - first if stands_for is None else stands_for
-                answer = self._run(union, first, last, rows[done:until], features, graphs)
-                if answers is None:
-                    answers = np.empty((len(rows), answer.shape[1]), answer.dtype)
-                answers[done:until] = answer
+                low, high = int(union.node_starts[first]), int(union.node_starts[last])
+                arcs = slice(int(union.arc_starts[first]), int(union.arc_starts[last]))
+                nodes = union.nodes[low:high]
+                ends = np.empty((2, arcs.stop - arcs.start), np.int64)
+                np.subtract(union.sources[arcs], low, out=ends[0])
+                np.subtract(union.targets[arcs], low, out=ends[1])
+                ties = union.ties[arcs] if self.needs_ties else None
+                yield Query(
+                    features=self._gather(nodes) if features is None else features[low:high],
+                    nodes=nodes,
+                    ends=ends,
+                    weight=None if self._weight is None else self._weight[ties],
+                    attributes=None if self._attributes is None else self._attributes[ties],
+                    kind=None if self._kind is None else self._kind[ties],
+                    node_starts=union.node_starts[first : last + 1],
+                    rows=rows[done:until] - low,
+                    graphs=last - first if stands_for is None else stands_for,
+                )
             first, done = last, until
-        return self.no_rows() if answers is None else answers
 
     def _ask_shared(self, union: Union, rows: Ints, sharing: Sharing) -> Floats:
         """Ask about some nodes of small graphs that share their states."""
         answers = [self.no_rows()]
         first = 0
         while first < len(union):
-            limit = union.node_starts[first] + self._nodes_shared
-            last = max(int(union.node_starts.searchsorted(limit, "right")) - 1, first + 1)
+            last = _last_within(union.node_starts, first, self._nodes_shared)
             low, high = rows.searchsorted(union.node_starts[[first, last]])
             part = union.part(first, last)
-            shared, places = share_union(
-                part,
-                rows[low:high] - union.node_starts[first],
-                sharing.depth,
-                sharing.form,
-                ties_alike=not self.needs_ties,
-            )
+            places = rows[low:high] - union.node_starts[first]
+            shared, places = share_union(part, places, *sharing, ties_alike=not self.needs_ties)
             read, back = list_once(places, len(shared.nodes))
             answers.append(self.ask_raw(shared, read, stands_for=len(part))[back])
             first = last
@@ -386,51 +390,11 @@ class QueryBatcher:
         output = self.model.signature.output
         return np.empty((0, output.columns or 0), output.dtype)
 
-    def _run(
-        self,
-        union: Union,
-        first: int,
-        last: int,
-        rows: Ints,
-        features: Floats | None,
-        graphs: int,
-    ) -> Floats:
-        low, high = int(union.node_starts[first]), int(union.node_starts[last])
-        arcs = slice(int(union.arc_starts[first]), int(union.arc_starts[last]))
-        nodes = union.nodes[low:high]
-        ends = np.empty((2, arcs.stop - arcs.start), np.int64)
-        np.subtract(union.sources[arcs], low, out=ends[0])
-        np.subtract(union.targets[arcs], low, out=ends[1])
-        ties = union.ties[arcs] if self.needs_ties else None
-        query = Query(
-            features=self._gather(nodes) if features is None else features[low:high],
-            nodes=nodes,
-            ends=ends,
-            weight=None if self._weight is None else self._weight[ties],
-            attributes=None if self._attributes is None else self._attributes[ties],
-            kind=None if self._kind is None else self._kind[ties],
-            node_starts=union.node_starts[first : last + 1],
-            rows=rows - low,
-            graphs=graphs,
-        )
-        answer = self._ask_model(query)
-        if self.repeater.wants():
-            again = self._ask_model(query)
-            self.repeater.compare(answer, again, self.output_kind)
-        return answer
-
     def _ask_model(self, query: Query) -> Floats:
         answer = self.model.ask(query)
-        self._count.graphs += query.graphs
-        self._count.runs += 1
+        self._count["graphs"] += query.graphs
+        self._count["runs"] += 1
         return answer
-
-    def _best_size(self) -> int:
-        """How many nodes make a query large enough to be worth a call, yet fit the cache."""
-        if self.model.signature.port("adjacency") is not None:
-            return min(NODES_PER_QUERY, NODES_IN_MATRIX)
-        width = max(int(self._features.shape[1]) * self._features.itemsize, 1)
-        return min(NODES_PER_QUERY, max(FEWEST_NODES, BYTES_PER_QUERY // width))
 
     def _gather(self, nodes: Ints) -> Floats:
         """The features of some nodes, written over those of the last query if they fit there.
@@ -438,33 +402,28 @@ class QueryBatcher:
         Features of all nodes in order are used as they are: they may be too many to hold twice.
         """
         if len(nodes) > len(self._scratch):
-            if len(nodes) == len(self._features) and bool((np.diff(nodes) == 1).all()):
-                return self._features
-            if len(nodes) * self._features[:1].nbytes > LARGEST_SCRATCH:
-                return self._features[nodes]
+            if len(nodes) == len(self.features) and bool((np.diff(nodes) == 1).all()):
+                return self.features
+            if len(nodes) * self.features[:1].nbytes > LARGEST_SCRATCH:
+                return self.features[nodes]
             # Memory that was written to before is much faster than new memory.
-            self._scratch = np.empty(
-                (2 * len(nodes), self._features.shape[1]), self._features.dtype
-            )
+            self._scratch = np.empty((2 * len(nodes), self.features.shape[1]), self.features.dtype)
         # With "clip" numpy writes straight into the scratch space; positions are never outside.
-        return np.take(self._features, nodes, axis=0, out=self._scratch[: len(nodes)], mode="clip")
+        return np.take(self.features, nodes, axis=0, out=self._scratch[: len(nodes)], mode="clip")
 
     def _last_that_fits(self, union: Union, first: int) -> int:
         """The end of the longest run of graphs, at least one, that go into one query."""
-        if self._graphs_per_query == 1:
-            return first + 1
-        limit = union.node_starts[first] + self._node_room
-        last = int(union.node_starts.searchsorted(limit, "right")) - 1
-        if self._arc_room is not None:
-            limit = union.arc_starts[first] + self._arc_room
-            last = min(last, int(union.arc_starts.searchsorted(limit, "right")) - 1)
+        last = _last_within(union.node_starts, first, self._node_room)
+        if self.model.arc_room is not None:
+            last = min(last, _last_within(union.arc_starts, first, self.model.arc_room))
         if self._graphs_per_query is not None:
             last = min(last, first + self._graphs_per_query)
-        return max(last, first + 1)
+        return last
 
 
-def _append(values: NDArray[Any] | None, more: NDArray[Any] | None) -> NDArray[Any] | None:
-    return values if values is None or more is None else np.concatenate((values, more))
+def _last_within(starts: Ints, first: int, room: int) -> int:
+    """The end of the longest run of graphs, at least one, with at most so many nodes or arcs."""
+    return max(int(starts.searchsorted(starts[first] + room, "right")) - 1, first + 1)
 
 
 NOISE = {"float16": 1e-2, "float32": 1e-5, "float64": 1e-9}

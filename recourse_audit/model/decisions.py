@@ -8,10 +8,10 @@ cut-off   what the value is compared with; under a quota, the last value that it
 margin    how far the value is on the favourable side of the cut-off, in the cut-off's own units.
 lead      the same where differences add up: in log-odds for probabilities, in units of the score.
 
-`DecisionRule` is what the settings say. `DecisionRule.over` gives `Decisions`, the rule applied to
-everybody's answers: a quota lets in the best of everybody, and the spread of scores is a fact about
-everybody. Everything that speaks of a decision, a favourable one, a margin or a change of decision
-asks `Decisions`, and says about whom, because a cut-off may differ from person to person.
+`DecisionRule` is what the settings say; `Decisions` is the rule applied to everybody's answers: a
+quota lets in the best of everybody, and the spread of scores is a fact about everybody. Whatever
+speaks of a decision, a favourable one, a margin or a change of decision asks `Decisions`, and says
+about whom, because a cut-off may differ from person to person.
 """
 
 from typing import Literal
@@ -22,7 +22,7 @@ from scipy.special import logit, logsumexp
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.graph.columns import near_matches
-from recourse_audit.graph.graph import Floats, Graph, Ints, Strings
+from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.records.model import RuleName
 from recourse_audit.settings import DecisionSettings, OutputKind
 
@@ -128,14 +128,13 @@ class Decisions:
         self.rule = rule
         self.classes = rule.classes
         self.everybody = everybody
-        self.spread = _spread(rule, everybody) if rule.scores else 1.0
+        self.usable = rule.usable
+        # The standard deviation of everybody's scores; 1 where all are equal.
+        scores = rule.values(everybody)[rule.usable(everybody)] if rule.scores else everybody[:0]
+        self.spread = (float(scores.std()) if len(scores) else 0.0) or 1.0
         self._ranking: _Ranking | None = None
         if rule.quota is not None:
             self._ranking = _Ranking(rule, rule.quota, everybody)
-
-    def usable(self, answers: Floats) -> Mask:
-        """Which rows are numbers, so that there is a decision at all."""
-        return self.rule.usable(answers)
 
     def classes_of(self, answers: Floats, nodes: Nodes) -> Ints:
         """The number of the decided class for each row; -1 where there is no decision."""
@@ -267,7 +266,9 @@ class _Ranking:
         values = rule.values(everybody)
         towards = rule.towards(values)
         self._distinct = np.unique(-towards[usable])
-        self._order_of_id = _order(rule.ids)
+        # The place of each id among all of them, as text.
+        self._order_of_id = np.empty(len(rule.ids), np.int64)
+        self._order_of_id[np.argsort(rule.ids, kind="stable")] = np.arange(len(rule.ids))
         self._key = np.full(len(everybody), np.iinfo(np.int64).max)
         people = np.flatnonzero(usable)
         self._key[people] = self._keys(towards[people], people)
@@ -297,13 +298,6 @@ class _Ranking:
         return keys
 
 
-def _order(ids: Strings) -> Ints:
-    """The place of each id among all of them, as text."""
-    order = np.empty(len(ids), np.int64)
-    order[np.argsort(ids, kind="stable")] = np.arange(len(ids))
-    return order
-
-
 def _places(quota: float, people: int) -> int:
     """How many a quota lets in: a share is rounded down."""
     places = quota if isinstance(quota, int) else int(quota * people)
@@ -314,13 +308,6 @@ def _places(quota: float, people: int) -> int:
         f"{people:,} people with an answer), so there is nothing to decide; set another number or "
         "share"
     )
-
-
-def _spread(rule: DecisionRule, everybody: Floats) -> float:
-    """The standard deviation of everybody's scores; 1 where all are equal."""
-    values = rule.values(everybody)[rule.usable(everybody)]
-    spread = float(values.std()) if len(values) else 0.0
-    return spread if spread > 0 else 1.0
 
 
 def _cut_offs(graph: Graph, name: str, values: dict[str, float]) -> Floats:
@@ -334,9 +321,8 @@ def _cut_offs(graph: Graph, name: str, values: dict[str, float]) -> Floats:
     column = [
         f"{value:g}" if isinstance(value, float) else str(value) for value in known[name].tolist()
     ]
-    for value in dict.fromkeys(column):
+    for row, value in enumerate(column):
         if value not in values:
-            row = column.index(value)
             raise SettingsError(
                 f"decision.cut_off_by.values: has no cut-off for {value!r}, the {name} of "
                 f"{graph.ids[row]}; add one"

@@ -14,14 +14,15 @@ again on the whole graph agrees; otherwise the next way is taken. Answers are th
 either way.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recourse_audit.errors import LimitError, ModelError, RoomError
 from recourse_audit.graph.graph import Floats, Graph, Ints
-from recourse_audit.graph.neighbourhoods import OUTSIDE, spans
+from recourse_audit.graph.neighbourhoods import OUTSIDE, places_in, spans
 from recourse_audit.model.batching import QueryBatcher, noise_of, same_answer
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.edits import (
@@ -37,8 +38,7 @@ from recourse_audit.model.edits import (
     receptive_field,
 )
 from recourse_audit.model.queries import Pool, Union, list_once, side_by_side
-from recourse_audit.model.shared_states import Form
-from recourse_audit.model.state_sharing import share_states
+from recourse_audit.model.state_sharing import Form, share_states
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import Compared
 
@@ -50,7 +50,7 @@ MOST_EDITS = 2048
 MOST_ARCS = 3 * 2**16
 # An edit copies at most the field for every layer; nearly all copy far less.
 MUCH_LESS = 8
-# Copies of fields are write_copies for a few queries at once, in bounded memory.
+# Copies of fields are written for a few queries at once, in bounded memory.
 QUERIES_WRITTEN = 4
 BYTES_WRITTEN = 2**23
 # Edits that add arcs share a field unless that is so many times as large as without them.
@@ -66,6 +66,7 @@ class StateSharing:
         self._batcher = batcher
         self._depth = depth
         self._form: Form = form
+        self._degrees = form == "degree"
         self._kept: tuple[int, ArrivingField] | None = None
 
     def answers(self, edits: Edits) -> Floats:
@@ -88,17 +89,10 @@ class StateSharing:
 
     def field(self, edits: Edits) -> ArrivingField:
         """What matters to the nodes that edits ask about."""
-        asked = edits.asked[1, :1]
-        if not bool((edits.asked[1] == asked).all()):
-            asked = edits.asked[1]
-        elif len(asked) and not edits.added.shape[1]:
+        asked = np.unique(edits.asked[1])
+        if len(asked) == 1 and not edits.added.shape[1]:
             return self.field_around(int(asked[0]))
         return self._field(asked, edits.added[1:3])
-
-    def exceeds(self, edits: Edits, most: int) -> bool:
-        """Whether more arcs than `most` matter to the nodes that edits ask about."""
-        hops = self._depth + int(self._form == "degree")
-        return exceeds(self._graph, edits.asked[1], hops, most)
 
     def field_around(self, subject: int) -> ArrivingField:
         """What matters to one subject; the last such field is kept."""
@@ -106,9 +100,12 @@ class StateSharing:
             self._kept = subject, self._field(np.array([subject]), NO_ARCS)
         return self._kept[1]
 
+    def exceeds(self, edits: Edits, most: int) -> bool:
+        """Whether more arcs than `most` matter to the nodes that edits ask about."""
+        return exceeds(self._graph, edits.asked[1], self._depth + int(self._degrees), most)
+
     def _field(self, asked: Ints, added: Ints) -> ArrivingField:
-        degrees = self._form == "degree"
-        return arriving_field(self._graph, asked, self._depth, degrees=degrees, added=added)
+        return arriving_field(self._graph, asked, self._depth, degrees=self._degrees, added=added)
 
     def _ask(self, field: ArrivingField, edits: Edits) -> tuple[Floats, int]:
         """The answers to one query, and how many arcs it has besides those of the field."""
@@ -146,7 +143,7 @@ class EditedGraph:
         self.can_stand_alone = probes.packing and neighbourhoods_suffice(probes)
 
     def about(self, subject: int, first: Way = "shared") -> "SubjectAnswers":
-        """Whoever asks about one subject shares what is found out about how to ask."""
+        """Asks about one subject; whoever shares it shares what is found out about how to ask."""
         return SubjectAnswers(self, subject, first)
 
     def allows(self, way: Way) -> bool:
@@ -164,18 +161,16 @@ class EditedGraph:
         answers = np.full((edits.asked.shape[1], self.batcher.answer_width), np.nan)
         fits = np.ones(len(answers), bool)
         together = self._together(edits, way)
-        waiting = [
-            (first, min(first + together, edits.count)) for first in range(0, edits.count, together)
-        ]
+        waiting = [(first, together) for first in range(0, edits.count, together)]
         while waiting:
-            first, last = waiting.pop()
-            low, high = edits.asked[0].searchsorted((first, last))
+            first, count = waiting.pop()
+            part = edits.part(first, min(first + count, edits.count))
+            low, high = edits.asked[0].searchsorted((first, first + part.count))
             try:
-                answers[low:high] = self._ask(edits.part(first, last), way)
+                answers[low:high] = self._ask(part, way)
             except RoomError:
-                if last - first == 1:
-                    fits[low:high] = False
-                waiting += [(edit, edit + 1) for edit in range(first, last) if last - first > 1]
+                fits[low:high] = part.count > 1
+                waiting += [(first + edit, 1) for edit in range(part.count) if part.count > 1]
         return answers, fits
 
     def on_whole_graph(self, edits: Edits) -> Floats:
@@ -197,7 +192,18 @@ class EditedGraph:
         graph's answer does not depend on what is asked beside it.
         """
         if self.can_stand_alone:
-            return self.batcher.ask(_single_nodes(self.graph, people), np.arange(len(people)))
+            loops = loops_on(self.graph, people)
+            owner = np.searchsorted(people, self.graph.loop_node[loops])
+            starts = np.arange(len(people) + 1)
+            singles = Union(
+                nodes=people,
+                node_starts=starts,
+                sources=owner,
+                targets=owner,
+                ties=self.graph.loop_tie[loops],
+                arc_starts=np.searchsorted(owner, starts),
+            )
+            return self.batcher.ask(singles, starts[:-1])
         positions, owner = spans(self.graph.starts, people)
         arcs, pair = spans(self.graph.pair_starts, self.graph.neighbour_pair[positions])
         asked = np.stack((np.arange(len(people)), people))
@@ -225,35 +231,15 @@ class EditedGraph:
 
     def _ask(self, edits: Edits, way: Way) -> Floats:
         """Ask about copies of fields side by side, each with one edit made."""
-        parts = [*self._with_fields(edits, way)]
-        queries = [(write_copies(field, part), _rows(field, part)) for field, part in parts]
-        union, rows = side_by_side(*map(list, zip(*queries, strict=True)))
-        features = None
-        # Side by side, graphs without features of their own would share states.
-        if edits.replaced.shape[1] or edits.count > 1:
-            features = self.batcher.features_of(union.nodes)
-        if features is not None and edits.replaced.shape[1]:
-            replacing, first = _replacing(edits, features), 0
-            for field, part in parts:
-                place = field.place(part.replaced[1])
-                there = place != OUTSIDE
-                at = first + part.replaced[0, there] * len(field.nodes) + place[there]
-                features[at] = replacing[part.replaced[2, there]]
-                first += part.count * len(field.nodes)
-        order, back = list_once(rows, len(union.nodes))
-        return self.batcher.ask(union, order, features=features)[back]
-
-    def _with_fields(self, edits: Edits, way: Way) -> Iterator[tuple[Field, Edits]]:
-        """Edits with the fields that they are made in: one for all, unless arcs far away join."""
-        asked = edits.asked[1, :1] if edits.count > 1 else edits.asked[1]  # see `_together`
+        # Edits are about one node (see `_together`), and share a field unless arcs far away join.
+        asked = edits.asked[1, :1] if edits.count > 1 else edits.asked[1]
         field = self._field(asked, way, edits.added[1:3])
-        single = edits.count == 1 or not edits.added.shape[1]
-        if single or len(field.nodes) <= MUCH_LARGER * len(self._field(asked, way).nodes):
-            yield field, edits
-            return
-        for edit in range(edits.count):
-            part = edits.part(edit, edit + 1)
-            yield self._field(part.asked[1], way, part.added[1:3]), part
+        parts = [(field, edits)]
+        joined = edits.count > 1 and edits.added.shape[1] > 0
+        if joined and len(field.nodes) > MUCH_LARGER * len(self._field(asked, way).nodes):
+            single = [edits.part(edit, edit + 1) for edit in range(edits.count)]
+            parts = [(self._field(asked, way, part.added[1:3]), part) for part in single]
+        return ask_copies(self.batcher, parts)
 
     def _field(self, asked: Ints, way: Way, added: Ints = NO_ARCS) -> Field:
         """The receptive field of whoever is asked about; the last one without new arcs is kept."""
@@ -290,7 +276,8 @@ class SubjectAnswers:
         """
         while not self._checked and self.way != "whole":
             answers, fits = self.edited.answers(join_edits((edits, self._no_change)), self.way)
-            if all(self._is_known(answer) for answer in answers[-2:]):
+            known = self.edited.everybody[self.subject]
+            if all(self._is_same(answer, known) for answer in answers[-2:]):
                 self._checked = True
                 return answers[:-2], fits[:-2]
             self.fall_back()
@@ -321,22 +308,16 @@ class SubjectAnswers:
         except ModelError:
             return known, nothing
         usable = fits & np.isfinite(answers).all(axis=1)
-        self._compare(known[usable], answers[usable])
-        answers[~fits] = known[~fits]
-        return answers, fits
-
-    def _compare(self, known: Floats, whole: Floats) -> None:
-        """Note how far answers are from those of the whole graph."""
-        scores = self.edited.decisions.rule.scores
-        ours, theirs = (known, whole) if scores else (np.exp(known), np.exp(whole))
+        ours, theirs = known[usable], answers[usable]
+        self.contradicted |= not all(map(self._is_same, ours, theirs))
+        if not self.edited.decisions.rule.scores:
+            ours, theirs = np.exp(ours), np.exp(theirs)
         largest = float(np.abs(ours - theirs).max(initial=0.0))
         self.compared = self.compared.with_more(
-            Compared(answers=len(known), largest=float(f"{largest:.{DIGITS}g}"))
+            Compared(answers=len(ours), largest=float(f"{largest:.{DIGITS}g}"))
         )
-        self.contradicted |= not all(map(self._is_same, known, whole))
-
-    def _is_known(self, answer: Floats) -> bool:
-        return self._is_same(answer, self.edited.everybody[self.subject])
+        answers[~fits] = known[~fits]
+        return answers, fits
 
     def _is_same(self, answer: Floats, whole: Floats) -> bool:
         scores = self.edited.decisions.rule.scores
@@ -354,10 +335,30 @@ class SubjectAnswers:
         )
 
 
+def ask_copies(batcher: QueryBatcher, parts: Sequence[tuple[Field, Edits]]) -> Floats:
+    """The answers to edits, each made in a copy of its field; all copies side by side."""
+    copies = [write_copies(field, edits) for field, edits in parts]
+    rows = [e.asked[0] * len(field.nodes) + field.place(e.asked[1]) for field, e in parts]
+    union, places = side_by_side(copies, rows)
+    features, first = None, 0
+    replaced = any(edits.replaced.shape[1] for _, edits in parts)
+    # Side by side, graphs without features of their own would share states.
+    if len(union) > 1 or replaced:
+        features = batcher.features_of(union.nodes)
+        for field, edits in parts if replaced else ():
+            place = field.place(edits.replaced[1])
+            there = place != OUTSIDE
+            at = first + edits.replaced[0, there] * len(field.nodes) + place[there]
+            features[at] = _replacing(edits, features)[edits.replaced[2, there]]
+            first += edits.count * len(field.nodes)
+    order, back = list_once(places, len(union.nodes))
+    return batcher.ask(union, order, features=features)[back]
+
+
 def write_copies(field: Field, edits: Edits) -> Union:
     """Copies of a field side by side, one for each edit; added arcs come last in each."""
     size, width = len(field.nodes), len(field.arcs)
-    place = field.arc_place(edits.dropped[1])
+    place = places_in(field.arcs, edits.dropped[1])
     there = place != OUTSIDE
     keep = np.ones(edits.count * width, bool)
     keep[edits.dropped[0, there] * width + place[there]] = False
@@ -385,12 +386,6 @@ def write_copies(field: Field, edits: Edits) -> Union:
     )
 
 
-def _rows(field: Field, edits: Edits) -> Ints:
-    """Where, in copies of a field side by side, the nodes are that edits ask about."""
-    rows: Ints = edits.asked[0] * len(field.nodes) + field.place(edits.asked[1])
-    return rows
-
-
 def _replacing(edits: Edits, features: Floats) -> Floats:
     """The features that edits put in place of others, in the number type of these."""
     with np.errstate(over="ignore"):
@@ -407,37 +402,21 @@ def new_ties(graph: Graph) -> Pool:
     ties = graph.ties
     chosen = [ties.kind == code for code in range(len(ties.kinds))]
     chosen = [mask if mask.any() else np.ones(len(ties), bool) for mask in chosen]
-    weight = attributes = None
-    if ties.weight is not None:
-        weight = np.array([_median(ties.weight[mask]) for mask in chosen], np.float32)
-    if ties.attributes is not None:
-        attributes = np.array(
-            [[_median(column[mask]) for column in ties.attributes.T] for mask in chosen], np.float32
-        )
-    kind = np.arange(len(ties.kinds), dtype=np.int16)
-    return Pool(features=graph.features[:0], weight=weight, attributes=attributes, kind=kind)
 
+    def medians(values: Floats | None) -> NDArray[np.float32] | None:
+        if values is None or not len(ties):
+            return None if values is None else np.ones((len(chosen), *values.shape[1:]), np.float32)
+        return np.array([np.median(values[mask], axis=0) for mask in chosen], np.float32)
 
-def _median(values: Floats) -> float:
-    return float(np.median(values)) if len(values) else 1.0
+    return Pool(
+        features=graph.features[:0],
+        weight=medians(ties.weight),
+        attributes=medians(ties.attributes),
+        kind=np.arange(len(ties.kinds), dtype=np.int16),
+    )
 
 
 def _fitting(field: Field, arcs_per_edit: float) -> int:
     """How many edits go into one query: the base is worth asking about, and memory suffices."""
     room = max(MOST_ARCS, len(field.arcs))
     return max(1, min(MOST_EDITS, int(room / max(arcs_per_edit, 1.0))))
-
-
-def _single_nodes(graph: Graph, people: Ints) -> Union:
-    """People, in ascending order, as graphs of one node each, with their loops."""
-    loops = loops_on(graph, people)
-    owner = np.searchsorted(people, graph.loop_node[loops])
-    starts = np.arange(len(people) + 1)
-    return Union(
-        nodes=people,
-        node_starts=starts,
-        sources=owner,
-        targets=owner,
-        ties=graph.loop_tie[loops],
-        arc_starts=np.searchsorted(owner, starts),
-    )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.graph.graph import Floats, Graph, Ints
-from recourse_audit.graph.neighbourhoods import OUTSIDE, places_in, reach, spans
+from recourse_audit.graph.neighbourhoods import OUTSIDE, grow, places_in, spans
 from recourse_audit.model.queries import Union, single_graph, whole
 
 NO_ARCS = np.empty((2, 0), np.int64)
@@ -37,13 +37,20 @@ class Edits:
         """Consecutive edits, numbered from 0."""
         if first == 0 and last == self.count:
             return self
+
+        def take(table: Ints) -> Ints:
+            low, high = table[0].searchsorted((first, last))
+            part = table[:, low:high].copy()
+            part[0] -= first
+            return part
+
         return Edits(
             count=last - first,
-            dropped=_between(self.dropped, first, last),
-            added=_between(self.added, first, last),
-            replaced=_between(self.replaced, first, last),
+            dropped=take(self.dropped),
+            added=take(self.added),
+            replaced=take(self.replaced),
             features=self.features,
-            asked=_between(self.asked, first, last),
+            asked=take(self.asked),
         )
 
 
@@ -110,15 +117,6 @@ def _once(table: Ints) -> Ints:
     return np.stack(np.divmod(np.unique(keys), span))
 
 
-def _between(table: Ints, first: int, last: int) -> Ints:
-    if not table.shape[1]:
-        return table
-    low, high = table[0].searchsorted((first, last))
-    part = table[:, low:high].copy()
-    part[0] -= first
-    return part
-
-
 @dataclass(frozen=True, kw_only=True)
 class Field:
     """A part of the graph: nodes ascending; arcs in the graph's order, loops last.
@@ -135,10 +133,6 @@ class Field:
     def place(self, nodes: NDArray[np.integer]) -> Ints:
         """The places of nodes of the graph; `OUTSIDE` for those that are not in the field."""
         return places_in(self.nodes, nodes)
-
-    def arc_place(self, arcs: NDArray[np.integer]) -> Ints:
-        """The places of arcs of the graph; `OUTSIDE` for those that are not in the field."""
-        return places_in(self.arcs, arcs)
 
     @property
     def union(self) -> Union:
@@ -169,18 +163,14 @@ def receptive_field(
     """
     if depth is None:
         return whole_field(graph)
-    nodes = np.unique(asked)
-    if not added.shape[1]:
-        return with_every_tie(graph, reach(graph, nodes, depth).astype(np.int64), nodes)
-    full, frontier = nodes.astype(np.int64), nodes.astype(np.int64)
-    for _ in range(depth):
-        positions, _ = spans(graph.starts, frontier)
-        along = [added[1 - end, places_in(frontier, added[end]) != OUTSIDE] for end in (0, 1)]
-        reached = np.unique(np.concatenate((graph.neighbour[positions], *along))).astype(np.int64)
-        frontier = reached[places_in(full, reached) == OUTSIDE]
-        full = np.union1d(full, frontier)
+
+    def step(at: Ints) -> NDArray[np.integer]:
+        along = [added[1 - end, places_in(at, added[end]) != OUTSIDE] for end in (0, 1)]
+        return np.concatenate((graph.neighbour[spans(graph.starts, at)[0]], *along))
+
+    full, _ = grow(asked, depth, step)
     near = (places_in(full, added) != OUTSIDE).any(axis=0)
-    return with_every_tie(graph, full, np.concatenate((nodes, added[:, near].ravel())))
+    return with_every_tie(graph, full, added[:, near].ravel())
 
 
 def with_every_tie(graph: Graph, full: Ints, more: NDArray[np.integer]) -> Field:
@@ -256,26 +246,17 @@ def arriving_field(
     added
         Sources and targets of arcs that edits may add.
     """
-    nodes = np.unique(asked).astype(np.int64)
-    distance = np.zeros(len(nodes), np.int8)
-    frontier = nodes
-    arcs, loops = [], []
-    for hop in range(1, depth + 1 + int(degrees)):
-        arriving = _arriving(graph, frontier)
-        arcs.append(arriving)
-        loops.append(loops_on(graph, frontier))
-        along = places_in(frontier, added[1]) != OUTSIDE
-        frontier = np.unique(np.concatenate((graph.arc_source[arriving], added[0, along])))
-        frontier = frontier[places_in(nodes, frontier) == OUTSIDE]
-        place = np.searchsorted(nodes, frontier)
-        nodes = np.insert(nodes, place, frontier)
-        distance = np.insert(distance, place, np.int8(hop))
-        if not len(frontier):
-            break
-    every = np.sort(np.concatenate(arcs)) if arcs else np.empty(0, np.int64)
-    loop = np.sort(np.concatenate(loops)) if loops else np.empty(0, np.int64)
+    arcs, hops = [np.empty(0, np.int64)], depth + int(degrees)
+
+    def step(at: Ints) -> NDArray[np.integer]:
+        arcs.append(_arriving(graph, at))
+        along = places_in(at, added[1]) != OUTSIDE
+        return np.concatenate((graph.arc_source[arcs[-1]], added[0, along]))
+
+    nodes, distance = grow(asked, hops, step)
+    every, loops = np.sort(np.concatenate(arcs)), loops_on(graph, nodes[distance < hops])
     return ArrivingField(
-        depth=depth, nodes=nodes, distance=distance, **_arcs_between(graph, nodes, every, loop)
+        depth=depth, nodes=nodes, distance=distance, **_arcs_between(graph, nodes, every, loops)
     )
 
 
@@ -284,18 +265,20 @@ def exceeds(graph: Graph, asked: NDArray[np.integer], hops: int, most: int) -> b
 
     Costs at most as much as that many arcs: nobody is listed whose arcs would be too many.
     """
-    nodes = frontier = np.unique(asked).astype(np.int64)
     count = 0
-    for _ in range(hops):
+
+    def step(at: Ints) -> NDArray[np.integer]:
+        nonlocal count
         # Every neighbour sends an arc, unless ties have directions.
-        neighbours = int((graph.starts[frontier + 1] - graph.starts[frontier]).sum())
+        neighbours = int((graph.starts[at + 1] - graph.starts[at]).sum())
         if not graph.directed and count + neighbours > most:
-            return True
-        arriving = _arriving(graph, frontier)
+            count = most + 1
+            return at[:0]
+        arriving = _arriving(graph, at)
         count += len(arriving)
-        frontier = np.unique(graph.arc_source[arriving]).astype(np.int64)
-        frontier = frontier[places_in(nodes, frontier) == OUTSIDE]
-        nodes = np.union1d(nodes, frontier)
+        return graph.arc_source[arriving]
+
+    grow(asked, hops, step)
     return count > most
 
 
@@ -314,8 +297,7 @@ def _arriving(graph: Graph, nodes: Ints) -> Ints:
     """The arcs that lead to some nodes."""
     positions, owner = spans(graph.starts, nodes)
     arcs, pair = spans(graph.pair_starts, graph.neighbour_pair[positions])
-    there = graph.arc_target[arcs] == nodes[owner[pair]]
-    arriving: Ints = arcs[there]
+    arriving: Ints = arcs[graph.arc_target[arcs] == nodes[owner[pair]]]
     return arriving
 
 
@@ -323,12 +305,8 @@ def loops_on(graph: Graph, nodes: Ints) -> Ints:
     """The loops on some nodes, which are in ascending order."""
     if not len(graph.loop_node):
         return np.empty(0, np.int64)
-    low = np.searchsorted(graph.loop_node, nodes, side="left")
-    high = np.searchsorted(graph.loop_node, nodes, side="right")
-    owner = np.repeat(np.arange(len(nodes)), high - low)
-    within = np.arange(len(owner)) - (np.cumsum(high - low) - (high - low))[owner]
-    loops: Ints = low[owner] + within
-    return loops
+    bounds = np.searchsorted(graph.loop_node, np.stack((nodes, nodes + 1), axis=1)).ravel()
+    return spans(bounds, 2 * np.arange(len(nodes)))[0]
 
 
 def _starts(values: NDArray[np.integer], count: int) -> Ints:

@@ -1,11 +1,11 @@
 """How much time and memory the calls of the runtime may take in this process.
 
-A call that runs in the main thread cannot be ended: Python handles a signal only when the call
-returns. So each one runs in a thread of its own, while whoever asked waits for it. A call that has
-to end is told so. One that does not listen (a single operator that takes an hour, say) is left
-behind: its thread never keeps the process from ending. A worker process hears no Ctrl-C, and
-handing over a call takes as long as a small query. So its calls run where they are made, and
-another thread watches them. One that does not listen ends the process, which its pool replaces.
+A call in the main thread cannot be ended: Python handles a signal only when it returns. So each one
+runs in another thread, while whoever asked waits. A call that has to end is told so. One that does
+not listen (an operator that takes an hour, say) is left behind, and never keeps the process from
+ending. A worker hears no Ctrl-C, and handing over a call takes as long as a small query: so its
+calls run where they are made, and a thread watches them. One that does not listen ends the process,
+which its pool replaces.
 
 An allocation beyond the limit of memory fails, the runtime reports that, and nobody is killed. What
 counts is memory that the process has to itself (RLIMIT_DATA), and of that only what calls of the
@@ -16,7 +16,6 @@ offers such a limit.
 import math
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
@@ -26,10 +25,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import TypeVar
-
-from recourse_audit.errors import InputError
-from recourse_audit.settings import ModelSettings
-from recourse_audit.settings.inputs import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 
 SECONDS_TO_STOP = 1.0
 # How often a watched call is looked at within its time.
@@ -53,10 +48,7 @@ if hasattr(os, "register_at_fork"):
 def call_within(seconds: float, call: Callable[[], Answer], stop: Callable[[], None]) -> Answer:
     """Run a call in another thread, and wait for its result.
 
-    Parameters
-    ----------
-    stop
-        Tells the call to end; used when time is up, and when the wait is interrupted.
+    `stop` tells the call to end, when time is up or the wait is interrupted.
     """
     calls = _idle.pop() if _idle else _start_thread()
     future: Future[Answer] = Future()
@@ -86,7 +78,7 @@ def _start_thread() -> SimpleQueue[Callable[[], None]]:
         while True:
             calls.get()()
 
-    threading.Thread(target=serve, daemon=True, name="onnxruntime").start()
+    Thread(target=serve, daemon=True, name="onnxruntime").start()
     return calls
 
 
@@ -117,7 +109,7 @@ class Watch:
         self._pause = seconds / LOOKS
         self._patience = math.ceil(SECONDS_TO_STOP / self._pause)
         self._running: _Running | None = None
-        threading.Thread(target=self._look, daemon=True, name="watch").start()
+        Thread(target=self._look, daemon=True, name="watch").start()
 
     def call(self, call: Callable[[], Answer], stop: Callable[[], None]) -> Answer:
         """Run a call here; `stop` tells it to end, from the thread that watches."""
@@ -132,7 +124,7 @@ class Watch:
             self._running = None
 
     def _look(self) -> None:
-        pause = threading.Event()
+        pause = Event()
         while True:
             pause.wait(self._pause)
             running = self._running
@@ -295,42 +287,3 @@ def _data_limit(limit: int) -> Iterator[None]:
             _held -= 1
             if not _held:
                 resource.setrlimit(resource.RLIMIT_DATA, _before)
-
-
-class Limits:
-    """The limits of one sealed file.
-
-    Parameters
-    ----------
-    timeout
-        Replaces that of the settings: how many seconds opening the file may take, and each answer.
-    in_worker
-        Whether this process works for a pool, which replaces it if the file cannot be stopped.
-    """
-
-    def __init__(
-        self, settings: ModelSettings, *, timeout: float | None = None, in_worker: bool = False
-    ) -> None:
-        self.seconds = settings.timeout if timeout is None else timeout
-        if not SHORTEST_TIMEOUT <= self.seconds <= LONGEST_TIMEOUT:
-            raise InputError(
-                f"the timeout must be from {SHORTEST_TIMEOUT} to {LONGEST_TIMEOUT:,} seconds (got "
-                f"{self.seconds:g})"
-            )
-        self.memory = MemoryLimit(settings.memory)
-        self._watch = Watch(self.seconds) if in_worker else None
-
-    def open(self, call: Callable[[], Answer], stop: Callable[[], None], *, keeps: bool) -> Answer:
-        """Run a call that opens a session; what it takes counts from then on if it `keeps` it."""
-        return call_within(self.seconds, lambda: self.memory.hold(call, keeps=keeps), stop)
-
-    def run(self, call: Callable[[], Answer], stop: Callable[[], None], *, keeps: bool) -> Answer:
-        """Run a call that asks; a worker's memory is limited anyway (`hold_from_now_on`)."""
-        if self._watch is not None:
-            return self._watch.call(call, stop)
-        return self.open(call, stop, keeps=keeps)
-
-    def hold_from_now_on(self) -> None:
-        """Limit the memory of a worker until it ends."""
-        if self._watch is not None:
-            self.memory.hold_from_now_on()

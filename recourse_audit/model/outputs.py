@@ -12,22 +12,21 @@ decision in two forms (scores and their softmax) count as one.
 
 import json
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import ModelError
-from recourse_audit.graph.graph import Floats
+from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.batching import QueryBatcher, as_answers, guess_kind
 from recourse_audit.model.probe_graphs import (
+    FARTHEST,
     is_constant,
-    path,
     ring,
     room_for,
+    vary_path,
     vary_pool,
-    with_other_features,
 )
 from recourse_audit.model.queries import Pool, Query, Union, join_graphs
 from recourse_audit.model.roles import OutputPort, Rows
@@ -37,226 +36,19 @@ from recourse_audit.settings import ModelSettings, OutputKind
 # With these sizes no two of the numbers of nodes, ties, arcs and graphs are ever equal twice.
 SIZES = ((5, 6), (4, 5, 7))
 PATHS = 8
-FARTHEST = 9
 # How far features are moved to compare outputs, and how many times.
 STEP = 0.01
 STEPS = 96
-# The share of changes that must move an answer for its reach to count as measured.
+# The share of changes that must move an answer for its reach to count as measured: an answer that
+# is saturated, and moves only now and then, may reach farther than was seen.
 STEADY = 0.5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """One query as the model saw it, and the table that every output gave."""
-
-    nodes: int
-    arcs: int
-    graphs: int
-    rows: int
-    own_nodes: int
-    tables: dict[str, NDArray[Any]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
-    """How many hops away a node can be and still move an output; None if there is no limit.
-
-    `steady` says whether nodes at that distance move it often: an answer that is saturated, and
-    moves only now and then, may reach farther than was seen.
-    """
-
-    hops: int | None
-    steady: bool
-
-
-class _Listener(OnnxModel):
-    """An open model that keeps what all of its outputs say to every query."""
-
-    def __init__(self, model: OnnxModel) -> None:
-        vars(self).update(vars(model))
-        self._heard: list[Asked] = []
-
-    def take(self) -> list[Asked]:
-        """What was said since this was last called."""
-        heard, self._heard = self._heard, []
-        return heard
-
-    def ask(self, query: Query) -> Floats:
-        nodes, arcs = self.sizes(query)
-        graphs = len(query.node_starts) - 1 + (nodes > len(query.nodes))
-        answers = self.ask_every(query)
-        self._heard.append(
-            Asked(
-                nodes=nodes,
-                arcs=arcs,
-                graphs=graphs,
-                rows=len(query.rows),
-                own_nodes=len(query.nodes),
-                tables={name: self.rows_of(raw) for name, raw in answers.items()},
-            )
-        )
-        return np.zeros((len(query.rows), 1))
-
-
-class OutputSurvey:
-    """What small graphs show about every output of one model."""
-
-    def __init__(self, model: OnnxModel, pools: list[Pool], generator: np.random.Generator) -> None:
-        self._model = model
-        self._listener = _Listener(model)
-        self._pools = pools
-        self._generator = generator
-        self._heard: list[Asked] = []
-        for pool in pools:
-            batcher = QueryBatcher(self._listener, pool)
-            for sizes in SIZES:
-                self._heard += self._hear(batcher, [self._ring(pool, size) for size in sizes])
-
-    def _hear(self, batcher: QueryBatcher, graphs: list[Union]) -> list[Asked]:
-        """What all outputs say about every node of some graphs."""
-        union = join_graphs(graphs)
-        batcher.ask_raw(union, np.arange(len(union.nodes)))
-        return self._listener.take()
-
-    def _ring(self, pool: Pool, size: int) -> Union:
-        return ring(self._generator, pool, room_for(self._model, size))
-
-    def list_outputs(self) -> tuple[OutputPort, ...]:
-        """Every output, with what was found out about it."""
-        return tuple(self._describe(port) for port in self._model.signature.outputs)
-
-    def answers(self, name: str) -> Floats:
-        """What an output with one row per node said, without the rows of padding."""
-        tables = ((asked, asked.tables[name]) for asked in self._heard)
-        own = [t if len(t) == asked.rows else t[: asked.own_nodes] for asked, t in tables]
-        return np.concatenate(own)
-
-    def is_random(self) -> bool:
-        """Whether the same question gets different answers."""
-        for pool in self._pools:
-            batcher, graph = QueryBatcher(self._listener, pool), self._ring(pool, 6)
-            first, *others = (self._hear(batcher, [graph]) for _ in range(4))
-            for asked, again in chain.from_iterable(zip(first, r, strict=True) for r in others):
-                for name, table in asked.tables.items():
-                    if not np.array_equal(table, again.tables[name], equal_nan=True):
-                        return True
-        return False
-
-    def reaches(self, names: list[str]) -> dict[str, Reach]:
-        """How far each of some outputs with one row per node sees.
-
-        On a path with the subject at its end, one node after the other gets other features; the
-        last node has no tie, so an output that it moves has no limit.
-        """
-        farthest = min(FARTHEST, room_for(self._model, FARTHEST + 2) - 2)
-        best = {name: np.zeros(max(farthest, 0) + 2) for name in names}
-        for pool in self._pools_that_vary():
-            shares = self._shares_that_move(pool, names, max(farthest, 0))
-            best = {name: np.maximum(best[name], shares[name]) for name in names}
-        return {name: _reach(shares, farthest) for name, shares in best.items()}
-
-    def responses(self, names: list[str]) -> dict[str, Floats]:
-        """How one node's row of each output answers to small random changes of all features."""
-        pool = self._pools_that_vary()[0]
-        union = self._ring(pool, 7)
-        features = np.asarray(pool.features, np.float64)
-        own, scale = features[union.nodes], STEP * np.maximum(features.std(axis=0), 1e-6)
-        batcher = QueryBatcher(self._listener, pool)
-        for step in range(STEPS + 1):
-            noise = self._generator.normal(size=own.shape) * scale * (step > 0)
-            changed = (own + noise).astype(self._model.feature_type)
-            batcher.ask_raw(union, np.arange(1), features=changed)
-        heard = self._listener.take()
-        rows = {n: np.array([asked.tables[n][0] for asked in heard], np.float64) for n in names}
-        return {name: table[1:] - table[0] for name, table in rows.items()}
-
-    def _pools_that_vary(self) -> list[Pool]:
-        """Pools in which nodes differ, since exchanging equal nodes shows nothing."""
-        pools = []
-        for pool in self._pools:
-            pools += list(vary_pool(self._generator, pool)) if is_constant(pool) else [pool]
-        return pools
-
-    def _shares_that_move(self, pool: Pool, names: list[str], farthest: int) -> dict[str, Floats]:
-        """The share of paths on which a node at each distance moves each output; 0 is its own."""
-        shares = {name: np.zeros(farthest + 2) for name in names}
-        batcher = QueryBatcher(self._listener, pool, graphs_per_query=1)
-        for _ in range(PATHS):
-            base = path(self._generator, pool, farthest)
-            changed = [
-                with_other_features(self._generator, pool, base, position)
-                for position in range(farthest + 2)
-            ]
-            union = join_graphs([base, *changed])
-            batcher.ask_raw(union, union.node_starts[:-1])
-            heard = self._listener.take()
-            for name in names:
-                first, *rest = (np.asarray(asked.tables[name][0]) for asked in heard)
-                shares[name] += [not np.array_equal(first, row, equal_nan=True) for row in rest]
-        return {name: count / PATHS for name, count in shares.items()}
-
-    def _describe(self, port: OutputPort) -> OutputPort:
-        if not port.numeric:
-            kind = "text" if port.dtype == "string" else "a sequence, a map or another container"
-            return replace(port, looks=f"{kind}, which is not read")
-        widths = {asked.tables[port.name].shape[1] for asked in self._heard}
-        rows = self._rows(port.name)
-        columns = widths.pop() if len(widths) == 1 else None
-        return replace(port, rows=rows, columns=columns, looks=self._looks(port, rows, columns))
-
-    def _rows(self, name: str) -> Rows:
-        def each(wanted: list[int]) -> bool:
-            return wanted == [len(asked.tables[name]) for asked in self._heard]
-
-        if len({asked.tables[name].shape[1] for asked in self._heard}) > 1:
-            return "other"  # such as a matrix of pairs of nodes
-        targets = self._model.signature.port("target") is not None
-        if targets and each([asked.rows for asked in self._heard]):
-            return "node"
-        if each([asked.nodes for asked in self._heard]):
-            return "node"
-        if each([asked.graphs for asked in self._heard]) or each([1] * len(self._heard)):
-            return "graph"
-        ties = ([a.arcs, a.arcs + a.nodes, a.arcs // 2] for a in self._heard)
-        return "tie" if any(each(list(sizes)) for sizes in zip(*ties, strict=True)) else "other"
-
-    def _looks(self, port: OutputPort, rows: Rows, columns: int | None) -> str:
-        table = np.concatenate([a.tables[port.name].reshape(-1, columns or 1) for a in self._heard])
-        if not port.floating:
-            return "whole numbers, not scores"
-        finite = table[np.isfinite(table).all(axis=1)]
-        if rows == "other":
-            asked = self._heard[0]
-            shape = " by ".join(str(size) for size in asked.tables[port.name].shape)
-            return f"a table of {shape} for {asked.nodes} nodes and {asked.arcs} arcs"
-        return guess_kind(finite)[1] if len(finite) else "no answer is a number"
-
-
-def _reach(shares: Floats, farthest: int) -> Reach:
-    """The farthest distance that moves an answer; the last share is that of a node without ties."""
-    hops = int(np.flatnonzero(shares).max(initial=0))
-    limit = None if hops >= max(farthest, 1) else hops
-    return Reach(hops=limit, steady=bool(shares[hops] >= STEADY))
-
-
-def unexplained_share(moves: Floats, by: Floats) -> float:
-    """The share of one output's changes that is no linear function of another's.
-
-    Near 0 where the first is computed from the second, row by row; a head that is smooth is
-    linear for changes as small as these.
-    """
-    total = float(np.square(moves).sum())
-    if total == 0.0 or not np.isfinite(moves).all() or not np.isfinite(by).all():
-        return float("nan")
-    fitted = by @ np.linalg.lstsq(by, moves, rcond=1e-4)[0]
-    return float(np.square(moves - fitted).sum()) / total
-
-
 UNLIMITED = 1_000
 # The unexplained share up to which one output counts as computed from another.
 LITTLE = 0.02
 # Of the forms of one decision, the one that loses least to rounding.
 _PREFERRED: tuple[OutputKind, ...] = ("logits", "log_probabilities", "probabilities")
+
+Tables = dict[str, NDArray[Any]]
 
 
 def choose_output(
@@ -277,6 +69,167 @@ def choose_output(
     survey = OutputSurvey(model, pools, np.random.default_rng([seed, 1]))
     model.with_outputs(survey.list_outputs())
     model.with_output(_Choice(model, settings, survey, classes).choose())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One query as the model saw it, and the table that every output gave."""
+
+    nodes: int
+    arcs: int
+    graphs: int
+    query: Query
+    tables: Tables
+
+
+class OutputSurvey:
+    """What small graphs show about every output of one model."""
+
+    def __init__(self, model: OnnxModel, pools: list[Pool], generator: np.random.Generator) -> None:
+        self._model = model
+        self._pools = pools
+        self._generator = generator
+        self._heard: list[Asked] = []
+        for pool in pools:
+            for sizes in SIZES:
+                union = join_graphs([self._ring(pool, size) for size in sizes])
+                self._heard += self._ask(QueryBatcher(model, pool), union)
+
+    def _ask(
+        self,
+        batcher: QueryBatcher,
+        union: Union,
+        rows: Ints | None = None,
+        features: Floats | None = None,
+    ) -> list[Asked]:
+        """What all outputs say to each query about some nodes of a union, or about all."""
+        heard = []
+        rows = np.arange(len(union.nodes)) if rows is None else rows
+        for query in batcher.queries(union, rows, features=features):
+            nodes, arcs = self._model.sizes(query)
+            graphs = len(query.node_starts) - 1 + (nodes > len(query.nodes))
+            tables = {
+                name: self._model.rows_of(raw) for name, raw in self._model.ask_every(query).items()
+            }
+            heard.append(Asked(nodes=nodes, arcs=arcs, graphs=graphs, query=query, tables=tables))
+        return heard
+
+    def _ring(self, pool: Pool, size: int) -> Union:
+        return ring(self._generator, pool, room_for(self._model, size))
+
+    def list_outputs(self) -> tuple[OutputPort, ...]:
+        """Every output, with what was found out about it."""
+        return tuple(self._describe(port) for port in self._model.signature.outputs)
+
+    def answers(self, name: str) -> Floats:
+        """What an output with one row per node said, without the rows of padding."""
+        tables = ((asked.query, asked.tables[name]) for asked in self._heard)
+        return np.concatenate(
+            [t if len(t) == len(query.rows) else t[: len(query.nodes)] for query, t in tables]
+        )
+
+    def is_random(self) -> bool:
+        """Whether the same question gets different answers."""
+        for pool in self._pools:
+            batcher, graph = QueryBatcher(self._model, pool), self._ring(pool, 6)
+            first, *others = (self._ask(batcher, graph) for _ in range(4))
+            for other in others:
+                for asked, again in zip(first, other, strict=True):
+                    for name, table in asked.tables.items():
+                        if not np.array_equal(table, again.tables[name], equal_nan=True):
+                            return True
+        return False
+
+    def reaches(self, names: list[str]) -> dict[str, tuple[int | None, bool]]:
+        """How far each of some outputs with one row per node sees, and whether steadily so.
+
+        On a path with the subject at its end, one node after the other gets other features; the
+        last node has no tie, so an output that it moves has no limit: None.
+        """
+        farthest = min(FARTHEST, room_for(self._model, FARTHEST + 2) - 2)
+        best = {name: np.zeros(max(farthest, 0) + 2) for name in names}
+        for pool in self._pools_that_vary():
+            batcher = QueryBatcher(self._model, pool, graphs_per_query=1)
+            counts = {name: np.zeros_like(shares) for name, shares in best.items()}
+            for _ in range(PATHS):
+                union = vary_path(self._generator, pool, max(farthest, 0), first=0)
+                heard = self._ask(batcher, union, union.node_starts[:-1])
+                for name in names:
+                    base, *rest = (np.asarray(asked.tables[name][0]) for asked in heard)
+                    counts[name] += [not np.array_equal(base, row, equal_nan=True) for row in rest]
+            best = {name: np.maximum(best[name], counts[name] / PATHS) for name in names}
+        hops = {name: int(np.flatnonzero(shares).max(initial=0)) for name, shares in best.items()}
+        return {
+            name: (None if far >= max(farthest, 1) else far, bool(best[name][far] >= STEADY))
+            for name, far in hops.items()
+        }
+
+    def responses(self, names: list[str]) -> dict[str, Floats]:
+        """How one node's row of each output answers to small random changes of all features."""
+        pool = self._pools_that_vary()[0]
+        union = self._ring(pool, 7)
+        features = np.asarray(pool.features, np.float64)
+        own, scale = features[union.nodes], STEP * np.maximum(features.std(axis=0), 1e-6)
+        batcher, heard = QueryBatcher(self._model, pool), []
+        for step in range(STEPS + 1):
+            noise = self._generator.normal(size=own.shape) * scale * (step > 0)
+            changed = (own + noise).astype(self._model.feature_type)
+            heard += self._ask(batcher, union, np.arange(1), changed)
+        rows = {n: np.array([asked.tables[n][0] for asked in heard], np.float64) for n in names}
+        return {name: table[1:] - table[0] for name, table in rows.items()}
+
+    def _pools_that_vary(self) -> list[Pool]:
+        """Pools in which nodes differ, since exchanging equal nodes shows nothing."""
+        pools = []
+        for pool in self._pools:
+            pools += list(vary_pool(self._generator, pool)) if is_constant(pool) else [pool]
+        return pools
+
+    def _describe(self, port: OutputPort) -> OutputPort:
+        if not port.numeric:
+            kind = "text" if port.dtype == "string" else "a sequence, a map or another container"
+            return replace(port, looks=f"{kind}, which is not read")
+        tables = [asked.tables[port.name] for asked in self._heard]
+        widths = {table.shape[1] for table in tables}
+        columns = widths.pop() if len(widths) == 1 else None
+        # Without one width it is such as a matrix of pairs of nodes.
+        rows = self._rows([len(table) for table in tables]) if columns is not None else "other"
+        if not port.floating:
+            looks = "whole numbers, not scores"
+        elif rows == "other":
+            shape, asked = " by ".join(map(str, tables[0].shape)), self._heard[0]
+            looks = f"a table of {shape} for {asked.nodes} nodes and {asked.arcs} arcs"
+        else:
+            table = np.concatenate(tables)
+            finite = table[np.isfinite(table).all(axis=1)]
+            looks = guess_kind(finite)[1] if len(finite) else "no answer is a number"
+        return replace(port, rows=rows, columns=columns, looks=looks)
+
+    def _rows(self, sizes: list[int]) -> Rows:
+        """What the rows of tables with these sizes are about."""
+        heard = self._heard
+        targets = self._model.signature.port("target") is not None
+        if targets and sizes == [len(asked.query.rows) for asked in heard]:
+            return "node"
+        if sizes == [asked.nodes for asked in heard]:
+            return "node"
+        if sizes in ([asked.graphs for asked in heard], [1] * len(heard)):
+            return "graph"
+        ties = ([a.arcs, a.arcs + a.nodes, a.arcs // 2] for a in heard)
+        return "tie" if sizes in [list(column) for column in zip(*ties, strict=True)] else "other"
+
+
+def unexplained_share(moves: Floats, by: Floats) -> float:
+    """The share of one output's changes that is no linear function of another's.
+
+    Near 0 where the first is computed from the second, row by row; a head that is smooth is
+    linear for changes as small as these.
+    """
+    total = float(np.square(moves).sum())
+    if total == 0.0 or not np.isfinite(moves).all() or not np.isfinite(by).all():
+        return float("nan")
+    fitted = by @ np.linalg.lstsq(by, moves, rcond=1e-4)[0]
+    return float(np.square(moves - fitted).sum()) / total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,32 +255,30 @@ class _Choice:
     """One model's outputs, and what can be said about them."""
 
     def __init__(
-        self,
-        model: OnnxModel,
-        settings: ModelSettings,
-        survey: OutputSurvey,
-        classes: int | None,
+        self, model: OnnxModel, settings: ModelSettings, survey: OutputSurvey, classes: int | None
     ) -> None:
         self._model = model
         self._settings = settings
         self._survey = survey
         self._classes = classes
-        self._outputs = model.signature.outputs
 
     def choose(self) -> OutputPort:
         """The output that the settings name, or the only one that can hold the decision."""
-        name = self._settings.output_name
-        scores = [port for port in self._outputs if name in (None, port.name) and port.floating]
+        name, outputs = self._settings.output_name, self._model.signature.outputs
+        scores = [port for port in outputs if name in (None, port.name) and port.floating]
         by_node = [port for port in scores if port.rows == "node"]
         if not by_node:
-            raise ModelError(f"{self._model.path}: {self._not_nodes(scores)}")
+            raise ModelError(f"{self._model.path}: {_not_nodes(scores)}")
         if name is not None:
             return replace(by_node[0], taken="named in the settings")
         candidates = self._candidates(by_node)
         self._check_other_subjects(scores, candidates)
-        if len(candidates) == 1:
-            return self._take(candidates[0], "the only output with one row of scores per node")
-        return self._deepest(candidates)
+        why = "the only output with one row of scores per node"
+        chosen, why = (candidates[0], why) if len(candidates) == 1 else self._deepest(candidates)
+        if chosen.others:
+            names = " and ".join(_quote(name) for name in chosen.others)
+            why = f"{why}; {names} {'has' if len(chosen.others) == 1 else 'have'} the same decision"
+        return replace(chosen.port, taken=why)
 
     def _fits(self, candidate: _Candidate) -> bool:
         """Whether it has the declared number of classes; a single column is that of two."""
@@ -338,24 +289,21 @@ class _Choice:
 
     def _candidates(self, ports: list[OutputPort]) -> list[_Candidate]:
         """Outputs with one row per node; those that hold the same decision become one."""
+        order = [self._settings.output, *_PREFERRED]
         candidates: list[_Candidate] = []
         for port in ports:
             answers = self._survey.answers(port.name)
             finite = answers[np.isfinite(answers).all(axis=1)]
             kind = guess_kind(finite)[0] if len(finite) else "logits"
             new = _Candidate(port=port, kind=kind, answers=answers)
-            alike = (n for n, known in enumerate(candidates) if _same_decision(known, new))
-            same = next(alike, None)
+            same = next((n for n, old in enumerate(candidates) if _same_decision(old, new)), None)
             if same is None:
                 candidates.append(new)
-            else:
-                candidates[same] = self._merge(candidates[same], new)
+                continue
+            old = candidates[same]
+            first, second = sorted((old, new), key=lambda form: order.index(form.kind))
+            candidates[same] = replace(first, others=(*old.others, second.port.name))
         return candidates
-
-    def _merge(self, candidate: _Candidate, other: _Candidate) -> _Candidate:
-        order = [self._settings.output, *_PREFERRED]
-        first, second = sorted((candidate, other), key=lambda form: order.index(form.kind))
-        return replace(first, others=(*candidate.others, *other.others, second.port.name))
 
     def _check_other_subjects(self, scores: list[OutputPort], nodes: list[_Candidate]) -> None:
         """Refuse where the decision may be about graphs or ties, with node rows on the way to it.
@@ -374,30 +322,26 @@ class _Choice:
             raise ModelError(
                 f"{self._model.path}: the output {_quote(rivals[0].name)} has one row per "
                 f"{rivals[0].rows}, so the model may decide on {about}, and what it says about "
-                f"nodes may be a hidden layer; {self._choices(nodes)}"
+                f"nodes may be a hidden layer; {_list_choices(nodes)}"
             )
 
-    def _deepest(self, candidates: list[_Candidate]) -> OutputPort:
+    def _deepest(self, candidates: list[_Candidate]) -> tuple[_Candidate, str]:
+        """The candidate that comes after all others, and how that was seen."""
         if self._survey.is_random():
             raise self._doubt(
                 candidates,
                 "the model answers at random, so that what comes last cannot be measured",
             )
         reaches = self._survey.reaches([candidate.port.name for candidate in candidates])
-        hops = {name: reach.hops for name, reach in reaches.items()}
-        self._model.with_outputs(
-            tuple(replace(port, hops=hops.get(port.name)) for port in self._outputs)
-        )
+        hops = {name: reach for name, (reach, _) in reaches.items()}
+        outputs = self._model.signature.outputs
+        self._model.with_outputs(tuple(replace(port, hops=hops.get(port.name)) for port in outputs))
         candidates = [
             replace(candidate, port=replace(candidate.port, hops=hops[candidate.port.name]))
             for candidate in candidates
         ]
         farthest = max(candidate.distance for candidate in candidates)
-        last = [
-            candidate
-            for candidate in candidates
-            if self._fits(candidate) and candidate.distance == farthest
-        ]
+        last = [c for c in candidates if self._fits(c) and c.distance == farthest]
         if len(last) != 1:
             raise self._doubt(candidates, "none comes demonstrably after all others")
         [chosen] = last
@@ -405,7 +349,8 @@ class _Choice:
             if candidate is chosen:
                 continue
             if candidate.distance < farthest:
-                later = not reaches[candidate.port.name].steady
+                _, steady = reaches[candidate.port.name]
+                later = not steady
             else:
                 later = self._may_follow(chosen, candidate)
             likelier = self._fits(candidate) and candidate.certain and not chosen.certain
@@ -416,7 +361,7 @@ class _Choice:
                 )
         near = "every node" if chosen.port.hops is None else f"nodes {_hops(chosen.port.hops)} away"
         others = "output" if self._classes is None else f"output for {self._classes} classes"
-        return self._take(chosen, f"{near} can move it, and no other {others} sees as far")
+        return chosen, f"{near} can move it, and no other {others} sees as far"
 
     def _may_follow(self, chosen: _Candidate, other: _Candidate) -> bool:
         """Whether an output that sees just as far may be computed from the chosen one.
@@ -427,53 +372,45 @@ class _Choice:
         """
         moves = self._survey.responses([chosen.port.name, other.port.name])
         mine, its = moves[chosen.port.name], moves[other.port.name]
-        from_chosen, from_other = unexplained_share(its, mine), unexplained_share(mine, its)
-        if from_chosen > LITTLE:
+        if unexplained_share(its, mine) > LITTLE:
             return False
         wider = (other.port.columns or 0) > (chosen.port.columns or 0)
-        return wider or not from_other <= LITTLE
-
-    def _take(self, chosen: _Candidate, why: str) -> OutputPort:
-        if chosen.others:
-            names = " and ".join(_quote(name) for name in chosen.others)
-            why = f"{why}; {names} {'has' if len(chosen.others) == 1 else 'have'} the same decision"
-        return replace(chosen.port, taken=why)
+        return wider or not unexplained_share(mine, its) <= LITTLE
 
     def _doubt(self, candidates: list[_Candidate], why: str) -> ModelError:
         return ModelError(
             f"{self._model.path}: several outputs have one row per node, and which of them holds "
-            f"the decision is not beyond doubt ({why}); {self._choices(candidates)}"
+            f"the decision is not beyond doubt ({why}); {_list_choices(candidates)}"
         )
 
-    def _choices(self, candidates: list[_Candidate]) -> str:
-        known = ", ".join(_describe(candidate.port) for candidate in candidates)
-        lines = " or ".join(
-            f"output_name = {_quote(candidate.port.name)}" for candidate in candidates
-        )
-        return (
-            f"ask whoever exported the model which output the decision is read from ({known}), "
-            f"and write into [model]: {lines}"
-        )
 
-    def _not_nodes(self, ports: list[OutputPort]) -> str:
-        """Call a model that does not decide on nodes what it is."""
-        names = " and ".join(_quote(port.name) for port in ports)
-        single = len(ports) == 1
-        what = f"the output {names} has" if single else f"the outputs {names} have"
-        kinds = {port.rows for port in ports}
-        rest = (
-            "Decisions on nodes can be audited, and nothing else: `inspect` lists the inputs and "
-            "outputs of this model, and `explain` and `run` need one that scores nodes. If it "
-            "does so on the way, export those scores as an output"
-        )
-        if kinds == {"graph"}:
-            return (
-                f"{what} one row per graph: the model decides on whole graphs, not on nodes. {rest}"
-            )
-        if kinds == {"tie"}:
-            return f"{what} one row per tie: the model decides on ties, not on nodes. {rest}"
-        tables = "; ".join(f"{_quote(port.name)}: {_rows_in_words(port)}" for port in ports)
-        return f"no output has one row of scores per node ({tables}). {rest}"
+def _list_choices(candidates: list[_Candidate]) -> str:
+    known = ", ".join(_describe(candidate.port) for candidate in candidates)
+    lines = " or ".join(f"output_name = {_quote(candidate.port.name)}" for candidate in candidates)
+    return (
+        f"ask whoever exported the model which output the decision is read from ({known}), "
+        f"and write into [model]: {lines}"
+    )
+
+
+def _not_nodes(ports: list[OutputPort]) -> str:
+    """Call a model that does not decide on nodes what it is."""
+    names = " and ".join(_quote(port.name) for port in ports)
+    what = f"the output {names} has" if len(ports) == 1 else f"the outputs {names} have"
+    rest = (
+        "Decisions on nodes can be audited, and nothing else: `inspect` lists the inputs and "
+        "outputs of this model, and `explain` and `run` need one that scores nodes. If it "
+        "does so on the way, export those scores as an output"
+    )
+    for kind, about in (("graph", "whole graphs"), ("tie", "ties")):
+        if {port.rows for port in ports} == {kind}:
+            return f"{what} one row per {kind}: the model decides on {about}, not on nodes. {rest}"
+    rows = {
+        port.name: port.looks if port.rows == "other" else f"one row per {port.rows}"
+        for port in ports
+    }
+    tables = "; ".join(f"{_quote(name)}: {looks}" for name, looks in rows.items())
+    return f"no output has one row of scores per node ({tables}). {rest}"
 
 
 def _same_decision(candidate: _Candidate, other: _Candidate) -> bool:
@@ -500,10 +437,6 @@ def _describe(port: OutputPort) -> str:
 
 def _hops(count: int) -> str:
     return f"{count} hop{'' if count == 1 else 's'}"
-
-
-def _rows_in_words(port: OutputPort) -> str:
-    return port.looks if port.rows == "other" else f"one row per {port.rows}"
 
 
 def _quote(name: str) -> str:

@@ -1,11 +1,12 @@
 """Preprocessing as a second sealed file: raw columns of the node table in, features out.
 
-A `Graph` has columns, by the user's names: numbers, and categories as text. The model takes
-features. An `Encoder` turns rows of columns into rows of features; where columns are features
-already, there is none. A pipeline is an encoder in a file, opened, hashed and asked like the model.
-It takes each column by the name of an input of shape [N, 1] or [N]; an input of shape [N, k] is a
-block, which takes several columns in order. One of its outputs has a row for every row that goes
-in: the features that the model takes.
+A `Graph` has columns, by the user's names: numbers, and categories as text. An `Encoder` turns rows
+of columns into rows of features, which the model takes; where columns are features already, there
+is none. It knows the `columns` that features depend on before anything is computed from them, which
+of these take `whole` numbers only, and the `computation` of what follows from them. A pipeline is
+an encoder in a file, opened, hashed and asked like the model. It takes each column by the name of
+an input of shape [N, 1] or [N]; an input of shape [N, k] is a block, which takes several columns in
+order. One of its outputs has a row for every row that goes in.
 
 An audit changes one person's row and asks again, for many versions of the row at once. That is
 right only if a pipeline gives the same features twice, and if a row's features do not depend on
@@ -15,7 +16,7 @@ happens to be in the batch belong to training, not to the file. `probe_rows` mea
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,28 +31,6 @@ from recourse_audit.records.model import PreprocessingProbes
 from recourse_audit.settings import GraphSettings, ModelSettings
 
 
-class Encoder(Protocol):
-    """Turns rows of columns that people know into rows of features that the model takes."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that features depend on, before anything is computed from them."""
-
-    @property
-    def whole(self) -> frozenset[str]:
-        """The columns among them that take whole numbers only."""
-
-    @property
-    def computation(self) -> Computation:
-        """What follows from these columns: derived columns and encodings."""
-
-    def encode(self, columns: Mapping[str, NDArray[np.generic]]) -> Floats:
-        """Features [n, F]; `columns` has n entries under every name of `columns`.
-
-        A row on which a formula has no finite value is NaN or infinite there.
-        """
-
-
 class PlainEncoder:
     """Computes derived columns and writes out encodings, in the order of the features."""
 
@@ -62,16 +41,16 @@ class PlainEncoder:
         self.columns = computation.base(feature_names)
         self._feature_names = feature_names
 
-    def encode(self, columns: Mapping[str, NDArray[np.generic]]) -> Floats:
-        """Features [n, F] in float64, one row per entry of the columns."""
+    def encode(self, columns: Columns) -> Floats:
+        """Features [n, F] in float64; not finite on a row where a formula has no finite value."""
         whole = self.computation.complete(columns)
         return np.stack([whole[name].astype(np.float64) for name in self._feature_names], axis=1)
 
 
-def encoder_of(settings: GraphSettings, graph: Graph) -> Encoder | None:
+def encoder_of(settings: GraphSettings, graph: Graph) -> PlainEncoder | None:
     """The encoder that the settings ask for; None where features are columns as they are."""
     computation = Computation(settings)
-    made = [name for name in graph.feature_names if name in computation.maker]
+    made = any(name in computation.maker for name in graph.feature_names)
     return PlainEncoder(computation, graph.feature_names) if made else None
 
 
@@ -121,15 +100,9 @@ class Intake:
 class Pipeline(Session):
     """A sealed pipeline in onnxruntime: an encoder, once it has been told its columns by `take`.
 
-    What follows from columns is computed first, then the pipeline is asked once for all rows.
-
-    Parameters
-    ----------
-    graph
-        `features` are columns that inputs take which are not named after a column; encodings and
-        derived columns follow from those of the table, whether it has them or not.
-    timeout, in_worker
-        As for any session.
+    What follows from columns is computed first, then the pipeline is asked once for all rows. The
+    features of `graph` are columns for inputs that are not named after one; its encodings and
+    derived columns follow from those of the table, whether it has them or not.
     """
 
     what, setting, about = "the pipeline", "model.preprocessing", "for "
@@ -206,9 +179,19 @@ class Pipeline(Session):
             Intake(port=port, columns=shares.get(port.name, (port.name,))) for port in self.inputs
         )
 
-    def encode(self, columns: Mapping[str, NDArray[np.generic]]) -> Floats:
-        """Features [n, F], one row per entry of the columns."""
-        return self._features(self.computation.complete(columns))
+    def encode(self, columns: Columns) -> Floats:
+        """Features [n, F], one row per entry of the columns; more than very many in parts."""
+        columns = self.computation.complete(columns)
+        count = len(columns[self.intakes[0].columns[0]])
+        feeds = {intake.port.name: intake.fill(columns, self.path) for intake in self.intakes}
+        parts = [
+            self._ask(
+                {name: values[first : first + MOST_ROWS] for name, values in feeds.items()},
+                min(MOST_ROWS, count - first),
+            )
+            for first in range(0, max(count, 1), MOST_ROWS)
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def encode_nodes(self, columns: Columns, ids: Strings, origin: str) -> Floats:
         """Everybody's features; a row that the pipeline cannot take is named by its id."""
@@ -239,37 +222,23 @@ class Pipeline(Session):
 
     def _find_refused_row(self, columns: Columns) -> int | None:
         """The first row that is refused even alone, found by halving; None if there is none."""
+
+        def refuses(first: int, last: int) -> bool:
+            try:
+                self.encode({name: values[first:last] for name, values in columns.items()})
+            except ModelError:
+                return True
+            return False
+
         first, last = 0, len(next(iter(columns.values())))
         while last - first > 1:
             middle = (first + last) // 2
-            if self._refuses(columns, first, middle):
-                last = middle
-            else:
-                first = middle
-        return first if self._refuses(columns, first, last) else None
-
-    def _refuses(self, columns: Columns, first: int, last: int) -> bool:
-        try:
-            self.encode({name: values[first:last] for name, values in columns.items()})
-        except ModelError:
-            return True
-        return False
+            first, last = (first, middle) if refuses(first, middle) else (middle, last)
+        return first if refuses(first, last) else None
 
     def _describe_row(self, columns: Columns, row: int) -> str:
         cells = [f"{name} = {values[row]!s}" for name, values in [*columns.items()][:8]]
         return ", ".join(cells) + (", …" if len(columns) > 8 else "")
-
-    def _features(self, columns: Columns) -> Floats:
-        """The features [n, F] for n rows of raw columns, in one call (or more, for very many)."""
-        count = len(columns[self.intakes[0].columns[0]])
-        feeds = {intake.port.name: intake.fill(columns, self.path) for intake in self.intakes}
-        if count <= MOST_ROWS:
-            return self._ask(feeds, count)
-        parts = []
-        for first in range(0, count, MOST_ROWS):
-            part = {name: values[first : first + MOST_ROWS] for name, values in feeds.items()}
-            parts.append(self._ask(part, min(MOST_ROWS, count - first)))
-        return np.concatenate(parts)
 
     def _ask(self, feeds: Mapping[str, NDArray[Any]], count: int) -> Floats:
         (raw,) = self.run([self.output.name], feeds, _rows(count))
@@ -328,17 +297,17 @@ class Pipeline(Session):
     def _choose(self, ports: Sequence[OutputPort], wanted: str | None) -> OutputPort:
         """The output with the features: the one that is named, or the only one that can be."""
         names = ", ".join(port.describe() for port in ports)
+        numbers = [port for port in ports if port.dtype in NUMBERS]
         if wanted is not None:
-            named = [port for port in ports if port.name == wanted and port.dtype in NUMBERS]
-            if not named:
-                raise SettingsError(
-                    f"model.preprocessing_output: {self.path} has no output {wanted!r} that holds "
-                    f"numbers; choose from {names}"
-                )
-            return named[0]
-        tables = [port for port in ports if len(port.shape) == 2 and port.dtype in NUMBERS]
-        floats = [port for port in tables if port.dtype.startswith("float")]
-        able = floats or tables
+            for port in numbers:
+                if port.name == wanted:
+                    return port
+            raise SettingsError(
+                f"model.preprocessing_output: {self.path} has no output {wanted!r} that holds "
+                f"numbers; choose from {names}"
+            )
+        tables = [port for port in numbers if len(port.shape) == 2]
+        able = [port for port in tables if port.floating] or tables
         if not able:
             raise ModelError(
                 f"{self.path}: no output is a table of numbers with one row per person (outputs: "
@@ -368,7 +337,7 @@ def _rows(count: int) -> str:
     return "1 row" if count == 1 else f"{count:,} rows"
 
 
-Encode = Callable[[Columns], Floats]
+Encoder = PlainEncoder | Pipeline
 
 # Rows that are asked about alone, and rows that are asked about in small random company.
 ALONE, MISSING, COMPANY, MOST_IN_COMPANY = 64, 32, 64, 2**16
@@ -377,7 +346,10 @@ ROUNDING = 1e-5
 
 
 def probe_rows(
-    encode: Encode, columns: Columns, features: Floats, feature_names: tuple[str, ...]
+    encode: Callable[[Columns], Floats],
+    columns: Columns,
+    features: Floats,
+    feature_names: tuple[str, ...],
 ) -> PreprocessingProbes:
     """Ask a pipeline again about the rows that gave `features`: all, some, one, in another order.
 
@@ -386,13 +358,12 @@ def probe_rows(
     Everybody is asked about four times, a random part of 65,536 of them in companies of 64, and
     up to 96 rows alone, those with missing values first.
     """
-    different = np.flatnonzero((encode(columns) != features).any(axis=0))
-    if len(different):
-        name = feature_names[int(different[0])]
+    different = (encode(columns) != features).any(axis=0)
+    if different.any():
         note = (
-            f"THE PIPELINE IS RANDOM: asked twice about the same rows, it gives other features "
-            f"({name} is one of them). No figure could be repeated. Ask for an export in "
-            "evaluation mode."
+            "THE PIPELINE IS RANDOM: asked twice about the same rows, it gives other features "
+            f"({feature_names[different.argmax()]} is one of them). No figure could be repeated. "
+            "Ask for an export in evaluation mode."
         )
         return PreprocessingProbes(
             deterministic=False, row_by_row=None, notes={"deterministic": note}
@@ -402,12 +373,11 @@ def probe_rows(
         again = encode({name: values[rows] for name, values in columns.items()})
         moved = (np.abs(again - features[rows]) > allowed).any(axis=0)
         if moved.any():
-            name = feature_names[int(np.flatnonzero(moved)[0])]
             note = (
                 "THE PIPELINE IS NOT ROW BY ROW: a person's features depend on who else is asked "
-                f"about with them, or in which order ({name} is one of them). What is verified "
-                "about one person would not be what is decided. Ask for an export with the means "
-                "and ranks of training in it."
+                f"about with them, or in which order ({feature_names[moved.argmax()]} is one of "
+                "them). What is verified about one person would not be what is decided. Ask for "
+                "an export with the means and ranks of training in it."
             )
             return PreprocessingProbes(
                 deterministic=True, row_by_row=False, notes={"row_by_row": note}

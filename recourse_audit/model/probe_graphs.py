@@ -8,10 +8,12 @@ import numpy as np
 
 from recourse_audit.errors import LimitError, ModelError
 from recourse_audit.graph.graph import Floats, Ints
-from recourse_audit.model.queries import Pool, Union, single_graph
+from recourse_audit.model.queries import Pool, Union, join_graphs, single_graph
 from recourse_audit.model.session import OnnxModel
 
 MADE_UP_ROWS = 64
+# How many hops away from a subject a probe looks.
+FARTHEST = 9
 ROWS_AT_ONCE = 4096
 
 Result = TypeVar("Result")
@@ -27,6 +29,15 @@ def ring(generator: np.random.Generator, pool: Pool, size: int) -> Union:
 def path(generator: np.random.Generator, pool: Pool, length: int) -> Union:
     """A path of `length` ties from node 0, and one more node that no tie leads to."""
     return _probe_graph(generator, pool, length + 2, [(k, k + 1) for k in range(length)])
+
+
+def vary_path(generator: np.random.Generator, pool: Pool, length: int, *, first: int) -> Union:
+    """A path, and beside it the same path with other features for each node from the first on."""
+    base = path(generator, pool, length)
+    positions = range(first, length + 2)
+    return join_graphs(
+        [base, *(with_other_features(generator, pool, base, position) for position in positions)]
+    )
 
 
 def relabel(graph: Union, order: Ints) -> Union:

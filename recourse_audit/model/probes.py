@@ -11,38 +11,38 @@ compared by their standard errors, so that one defect does not look like five.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import ModelError
-from recourse_audit.graph.columns import as_strings
-from recourse_audit.graph.graph import Floats, Graph, Ints, Ties, build_graph
+from recourse_audit.graph.arrays import from_arrays
+from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.model.batching import SMALLEST_PROBABILITY, QueryBatcher, Sharing, guess_kind
-from recourse_audit.model.edited_graph import StateSharing, write_copies
+from recourse_audit.model.edited_graph import StateSharing, ask_copies
 from recourse_audit.model.edits import Edits, edits_of, whole_field
 from recourse_audit.model.outputs import choose_output
 from recourse_audit.model.probe_graphs import (
+    FARTHEST,
     ask_varied,
     invent_pools,
     is_constant,
-    path,
     relabel,
     ring,
     room_for,
+    vary_path,
     with_arcs,
-    with_other_features,
 )
 from recourse_audit.model.queries import Pool, Union, join_graphs, pool_of, whole, with_pairs
 from recourse_audit.model.roles import OutputPort
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.model.shared_states import Form
-from recourse_audit.records.model import NO_ROOM, NOTES, ProbeReport
+from recourse_audit.model.state_sharing import Form
+from recourse_audit.records.model import NoteCode, ProbeReport
 from recourse_audit.settings import ModelSettings
 
 TRIALS = 8
 TIMES_ASKED = 4
-FARTHEST = 9
 REPEATS = 60
 STANDARD_ERRORS = 6.0
 TOLERANCE = {"float16": 2e-2, "float32": 1e-4, "float64": 1e-8}
@@ -159,10 +159,12 @@ class Prober:
             depth=self.depth(),
         )
         report = replace(report, sender_degree=self.sender_degree(report))
-        notes = {name: NOTES[name] for name in report.failed}
+        codes = [*report.failed]
         if report.depth is None:
-            notes["depth"] = NOTES["depth"] if self._farthest == FARTHEST else NO_ROOM
-        return replace(report, notes=notes)
+            codes.append("depth" if self._farthest == FARTHEST else "no_room")
+        for code in reversed(codes):
+            report = report.with_note(cast(NoteCode, code))
+        return report
 
     def deterministic(self) -> bool:
         """Whether the same question gets the same answer, bit by bit.
@@ -197,11 +199,9 @@ class Prober:
             orders = [self._generator.permutation(len(graph.nodes)) for graph in graphs]
             union = join_graphs(graphs)
             rows = np.arange(len(union.nodes))
-            shuffled = join_graphs(
-                [relabel(graph, order) for graph, order in zip(graphs, orders, strict=True)]
-            )
-            back = np.concatenate(
-                [start + order for start, order in zip(union.node_starts, orders, strict=False)]
+            shuffled = join_graphs(list(map(relabel, graphs, orders)))
+            back = np.concatenate(orders) + np.repeat(
+                union.node_starts[:-1], list(map(len, orders))
             )
             after = self._ask(batcher, shuffled, rows).at(back)
             if self._differ(self._ask(batcher, union, rows), after):
@@ -218,11 +218,7 @@ class Prober:
 
     def ties_matter(self) -> bool:
         """Whether any answer moves when all ties are taken away."""
-
-        def empty(graph: Union) -> Union:
-            return with_arcs(graph, np.arange(0))
-
-        both = self._before_and_after(empty, self._exact)
+        both = self._before_and_after(lambda graph: with_arcs(graph, np.arange(0)), self._exact)
         return any(self._differs(before, after).any() for before, after in both)
 
     def _before_and_after(
@@ -240,15 +236,14 @@ class Prober:
         On a path with the subject at its end, one node after the other gets other features. None
         if the farthest node tried still moves the answer, or a node that no tie leads to does.
         """
-        farthest, reach = self._farthest, 0
+        reach = 0
         for batcher, pool in zip(self._exact, self._pools, strict=True):
-            if is_constant(pool):
-                # No node of this pool differs from another.
-                varied = ask_varied(self._generator, pool, self._reaches_alone)
-                reach = max(reach, *varied, 0)
+            if is_constant(pool):  # no node of this pool differs from another
+                hops = ask_varied(self._generator, pool, self._reaches)
             else:
-                reach = max(reach, *self._reaches(batcher, pool))
-        return reach if reach < farthest else None
+                hops = self._reaches(pool, batcher)
+            reach = max(reach, *hops, 0)
+        return reach if reach < self._farthest else None
 
     def sender_degree(self, report: ProbeReport) -> bool | None:
         """Whether a sender's own number of ties weighs its message.
@@ -261,22 +256,14 @@ class Prober:
         form = form_of(self._model, self._pools, report.depth, self._generator, self._tolerance)
         return None if form is None else form == "degree"
 
-    def _reaches(self, batcher: QueryBatcher, pool: Pool) -> Iterator[int]:
+    def _reaches(self, pool: Pool, batcher: QueryBatcher | None = None) -> Iterator[int]:
         """The farthest node that moves the subject's answer, on one path after the other."""
-        farthest = self._farthest
+        batcher = batcher or QueryBatcher(self._model, pool, graphs_per_query=1)
         for _ in range(self._rounds):
-            base = path(self._generator, pool, farthest)
-            changed = (
-                with_other_features(self._generator, pool, base, position)
-                for position in range(1, farthest + 2)
-            )
-            union = join_graphs([base, *changed])
+            union = vary_path(self._generator, pool, self._farthest, first=1)
             answers = self._ask(batcher, union, union.node_starts[:-1])
             first, rest = answers.at(slice(1)), answers.at(slice(1, None))
             yield int((np.flatnonzero(self._differs(first, rest)) + 1).max(initial=0))
-
-    def _reaches_alone(self, pool: Pool) -> Iterator[int]:
-        return self._reaches(QueryBatcher(self._model, pool, graphs_per_query=1), pool)
 
     @property
     def _exact(self) -> list[QueryBatcher]:
@@ -337,28 +324,19 @@ class Prober:
 
 def with_declared_depth(report: ProbeReport, declared: int) -> ProbeReport:
     """Rely on a declared depth, unless the probe saw nodes farther away reach a decision."""
-    notes = {key: text for key, text in report.notes.items() if key != "depth"}
-    measured = report.depth
-    if measured is None:
-        notes["depth"] = (
-            f"The settings declare a depth of {declared} hops; the probe measured no limit."
-        )
-    elif measured > declared:
-        notes["depth"] = (
-            f"The settings declare a depth of {declared} hops, but the probe saw nodes {measured} "
-            f"hops away reach a decision, so {measured} is used."
-        )
-    elif measured < declared:
-        notes["depth"] = (
-            f"The settings declare a depth of {declared} hops; the probe measured {measured}."
-        )
-    return replace(report, depth=max(declared, measured or 0), notes=notes)
+    notes = {key: note for key, note in report.notes.items() if key not in ("depth", "no_room")}
+    measured, used = report.depth, max(declared, report.depth or 0)
+    report = replace(report, depth=used, notes=notes)
+    if measured == declared:
+        return report
+    figures = {} if measured is None else {"measured": measured}
+    return report.with_note("declared", declared=declared, used=used, **figures)
 
 
 # ---------------------------------------------------------------- state sharing
 #
 # Whether state sharing gives a model's answers, and in which form. Small graphs are edited in every
-# way that an audit edits a graph, and the model is asked about each edited graph by itself. A form
+# way that an audit edits a graph, and the model is asked about each edited graph in full. A form
 # may be used if it gives these answers. The plain form, which is leaner, gives them unless a
 # sender's own number of ties weighs its message. Neither form does where a message is weighed by
 # how many others its sender has (by its leaving arcs), or where an answer depends on the whole
@@ -394,13 +372,6 @@ class Trial:
     before: Floats
     shared: dict[Form, Floats]
 
-    def fits(self, form: Form, tolerance: float) -> bool:
-        return _same(self.shared[form], self.right, tolerance)
-
-    def apart(self, form: Form) -> float:
-        """How far answers in a form are from the right ones."""
-        return float(_apart(self.shared[form], self.right).max(initial=0.0))
-
     def telling(self, depth: int, rounding: float) -> int:
         """How many answers tell forms apart; where no tie matters, none has to move."""
         between = ~np.isin(self.right, ENDS).all(axis=1)
@@ -416,7 +387,8 @@ def form_of(
     tolerance: float,
 ) -> Form | None:
     """The leaner form that gives the model's answers; None if none does."""
-    rounding = _rounding(model.signature.output.dtype)
+    dtype = model.signature.output.dtype  # whole numbers come from single precision
+    rounding = float(np.finfo(dtype if dtype.startswith("float") else "float32").eps)
     trials: list[Trial] = []
 
     def ask(pool: Pool) -> list[Trial]:
@@ -426,10 +398,17 @@ def form_of(
         trials += ask(pool)
         if is_constant(pool):  # a mean of equal features hides how they are weighed
             trials += ask_varied(generator, pool, ask)
-    forms = [form for form in FORMS if all(trial.fits(form, tolerance) for trial in trials)]
+    forms = [
+        form
+        for form in FORMS
+        if all(_same(trial.shared[form], trial.right, tolerance) for trial in trials)
+    ]
     if sum(trial.telling(depth, rounding) for trial in trials) < FEWEST_TELLING or not forms:
         return None
-    plain, degree = (max(trial.apart(form) for trial in trials) for form in FORMS)
+    plain, degree = (
+        max(float(_apart(trial.shared[form], trial.right).max(initial=0.0)) for trial in trials)
+        for form in FORMS
+    )
     alike = plain <= AS_NEAR * max(degree, rounding)
     return forms[0] if alike else forms[-1]
 
@@ -462,26 +441,23 @@ def _trial(
     alone = batcher.ask(trees, rows)
     edits = _edits(graph, batcher, generator)
     before = batcher.ask(whole(graph), np.arange(NODES))
-    edited = [_answer_after(graph, batcher, edits, edit) for edit in range(edits.count)]
     return Trial(
-        right=np.concatenate((*edited, alone)),
+        right=np.concatenate((ask_copies(batcher, [(whole_field(graph), edits)]), alone)),
         before=np.concatenate((before[edits.asked[1]], alone)),
         shared={
             form: np.concatenate(
                 (
                     StateSharing(graph, batcher, depth, form).answers(edits),
-                    _sharing(graph, batcher, depth, form).ask(trees, rows),
+                    QueryBatcher(
+                        batcher.model,
+                        pool_of(graph),
+                        sharing=Sharing(depth=depth, form=form) if depth else None,
+                    ).ask(trees, rows),
                 )
             )
             for form in FORMS
         },
     )
-
-
-def _sharing(graph: Graph, batcher: QueryBatcher, depth: int, form: Form) -> QueryBatcher:
-    """A batcher whose small graphs share states."""
-    sharing = Sharing(depth=depth, form=form) if depth else None
-    return QueryBatcher(batcher.model, pool_of(graph), sharing=sharing)
 
 
 def _trees(graph: Graph, generator: np.random.Generator) -> Union:
@@ -506,24 +482,14 @@ def _pairs(generator: np.random.Generator) -> Ints:
 def _graph(pool: Pool, pairs: Ints, generator: np.random.Generator) -> Graph:
     """A graph with these ties, people and what is known of ties drawn from the pool."""
     people = generator.integers(0, len(pool.features), NODES)
-    columns = [column for column in (pool.weight, pool.attributes, pool.kind) if column is not None]
-    rows = min(map(len, columns), default=0)
+    columns = (pool.kind, pool.weight, pool.attributes)
+    rows = min((len(column) for column in columns if column is not None), default=0)
     row = generator.integers(0, max(rows, 1), pairs.shape[1])
-    kind = np.zeros(pairs.shape[1], np.int16)
-    return build_graph(
-        ids=as_strings(np.arange(NODES).astype(str)),
-        features=pool.features[people],
-        feature_names=tuple(str(place) for place in range(pool.features.shape[1])),
-        attributes={},
-        ties=Ties(
-            source=pairs[0].astype(np.int32),
-            target=pairs[1].astype(np.int32),
-            kind=pool.kind[row] if pool.kind is not None and rows else kind,
-            kinds=("",),
-            weight=pool.weight[row] if pool.weight is not None and rows else None,
-            attributes=pool.attributes[row] if pool.attributes is not None and rows else None,
-        ),
-        directed=False,
+    kind, weight, attributes = (
+        column[row] if column is not None and rows else None for column in columns
+    )
+    return from_arrays(
+        pool.features[people], pairs, kind=kind, weight=weight, edge_attributes=attributes
     )
 
 
@@ -553,15 +519,6 @@ def _edits(graph: Graph, batcher: QueryBatcher, generator: np.random.Generator) 
     )
 
 
-def _answer_after(graph: Graph, batcher: QueryBatcher, edits: Edits, edit: int) -> Floats:
-    """The answer for the node that an edit asks about, on the edited graph by itself."""
-    part = edits.part(edit, edit + 1)
-    union = write_copies(whole_field(graph), part)
-    features = batcher.features_of(union.nodes)
-    features[part.replaced[1]] = part.features[part.replaced[2]]
-    return batcher.ask(union, part.asked[1], features=features)
-
-
 def _same(answers: Floats, right: Floats, tolerance: float) -> bool:
     """Whether answers differ by no more than rounding; one that is no number must be none in both.
 
@@ -584,8 +541,3 @@ def _apart(answers: Floats, right: Floats) -> Floats:
     size = np.maximum(1.0, np.abs(right, out=np.ones_like(right), where=usable))
     apart: Floats = (np.abs(away) / size).max(axis=1, initial=0.0)
     return apart
-
-
-def _rounding(dtype: str) -> float:
-    """The precision of a model's answers; whole numbers come from single precision."""
-    return float(np.finfo(dtype if dtype.startswith("float") else "float32").eps)

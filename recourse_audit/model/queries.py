@@ -7,7 +7,7 @@ that no tie leads to, and with arcs that lie on one of them or weigh nothing.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,16 +124,16 @@ def whole(graph: Graph) -> Union:
 
     It shares the graph's arrays where it can, because most of the memory is in them.
     """
+
+    def join(arcs: Indices, loops: Indices) -> Indices:
+        return np.concatenate((arcs, loops)) if len(loops) else arcs
+
     return single_graph(
         np.arange(graph.node_count),
-        _join_loops(graph.arc_source, graph.loop_node),
-        _join_loops(graph.arc_target, graph.loop_node),
-        _join_loops(graph.arc_tie, graph.loop_tie),
+        join(graph.arc_source, graph.loop_node),
+        join(graph.arc_target, graph.loop_node),
+        join(graph.arc_tie, graph.loop_tie),
     )
-
-
-def _join_loops(arcs: Indices, loops: Indices) -> Indices:
-    return np.concatenate((arcs, loops)) if len(loops) else arcs
 
 
 def with_pairs(graph: Graph, nodes: NDArray[np.integer], pairs: NDArray[np.integer]) -> Union:
@@ -154,32 +154,31 @@ def side_by_side(unions: Sequence[Union], rows: Sequence[Ints]) -> tuple[Union, 
     """Join several questions into one, with the rows that each asks about."""
     if len(unions) == 1:
         return unions[0], rows[0]
-    nodes = np.cumsum([0, *(len(union.nodes) for union in unions)])[:-1]
-    return join_graphs(unions), _shift(rows, nodes)
+    return join_graphs(unions), _shift(rows, _offsets([union.nodes for union in unions]))
 
 
 def join_graphs(unions: Sequence[Union]) -> Union:
     """The graphs of several unions in one."""
-    nodes = np.cumsum([0, *(len(union.nodes) for union in unions)])[:-1]
-    arcs = np.cumsum([0, *(len(union.sources) for union in unions)])[:-1]
+    nodes = _offsets([union.nodes for union in unions])
+    arcs = _offsets([union.sources for union in unions])
+    start = np.zeros(1, np.int64)
     return Union(
         nodes=np.concatenate([union.nodes for union in unions]),
-        node_starts=_chain([union.node_starts for union in unions], nodes),
+        node_starts=np.append(start, _shift([union.node_starts[1:] for union in unions], nodes)),
         sources=_shift([union.sources for union in unions], nodes),
         targets=_shift([union.targets for union in unions], nodes),
         ties=np.concatenate([union.ties for union in unions]),
-        arc_starts=_chain([union.arc_starts for union in unions], arcs),
+        arc_starts=np.append(start, _shift([union.arc_starts[1:] for union in unions], arcs)),
     )
+
+
+def _offsets(parts: Sequence[NDArray[np.integer]]) -> Ints:
+    """Where each part begins, once they are joined."""
+    return np.cumsum([0, *map(len, parts)])[:-1]
 
 
 def _shift(parts: Sequence[NDArray[np.integer]], shifts: Ints) -> Ints:
     return np.concatenate([part + shift for part, shift in zip(parts, shifts, strict=True)])
-
-
-def _chain(starts: Sequence[Ints], shifts: Ints) -> Ints:
-    """Join offsets that each begin at 0 into one list that begins at 0."""
-    rest = [start[1:] + shift for start, shift in zip(starts[1:], shifts[1:], strict=True)]
-    return np.concatenate((starts[0], *rest))
 
 
 Normalisation = Literal["none", "symmetric", "row"]
@@ -210,17 +209,7 @@ def normalise(
     return scaled * scale[sources] if how == "symmetric" else scaled
 
 
-def adjacency(
-    weight: Floats, sources: Ints, targets: Ints, count: int, *, rows_are_targets: bool
-) -> Floats:
-    """Write the arcs into a dense matrix; parallel arcs add up, as their messages would."""
-    row, column = (targets, sources) if rows_are_targets else (sources, targets)
-    cells = np.bincount(row * count + column, weights=weight, minlength=count * count)
-    return cells.reshape(count, count).astype(np.float64, copy=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A query with the self-loops, norms and padding that the model expects.
 
     There are weights only for a model that takes them, or an adjacency matrix.
@@ -247,8 +236,14 @@ class Feeder:
         own_norm = self._weight_input and settings.normalisation == "none"
         default = "column" if own_norm else "ones"
         self.weighs_ties = self._weighted and (settings.tie_weights or default) == "column"
-        self.node_room = self._node_room()
-        self.arc_room = self._arc_room()
+        nodes, arcs = self._fixed_nodes, self._fixed_arcs
+        # Slots for graphs, of nodes and of arcs. One node stays free where padding arcs need it to
+        # lie on; every node slot takes an arc where self-loops are added.
+        self.node_room = nodes if nodes is None or arcs is None else max(nodes - 1, 1)
+        self.arc_room = arcs
+        if arcs is not None and self._loops:
+            self.arc_room = max(arcs - (nodes or arcs // 2), 1)
+            self.node_room = max(arcs // 2 - 1, 1) if nodes is None else self.node_room
         self._inputs = [
             (port, np.dtype(port.dtype), port.has_batch_axis)
             for port in signature.inputs
@@ -301,20 +296,6 @@ class Feeder:
             return self._fixed_nodes
         return nodes if self._fixed_arcs in (None, arcs) else nodes + 1
 
-    def _node_room(self) -> int | None:
-        """Node slots for graphs; one stays free where padding arcs need a node to lie on."""
-        nodes, arcs = self._fixed_nodes, self._fixed_arcs
-        if nodes is None:
-            return max(arcs // 2 - 1, 1) if arcs is not None and self._loops else None
-        return nodes if arcs is None else max(nodes - 1, 1)
-
-    def _arc_room(self) -> int | None:
-        """Arc slots for graphs; every node slot takes one where self-loops are added."""
-        arcs = self._fixed_arcs
-        if arcs is None or not self._loops:
-            return arcs
-        return max(arcs - (self._fixed_nodes or arcs // 2), 1)
-
     def _prepare(self, query: Query) -> Prepared:
         nodes = self.slots(len(query.nodes), query.arc_count)
         ends = query.ends
@@ -326,23 +307,17 @@ class Feeder:
             weights = np.append(given, np.ones(ends.shape[1] - len(given)))
             weights = normalise(weights, ends[0], ends[1], nodes, self._normalisation)
         if self._fixed_arcs is not None:
-            gap = self._gap(query, nodes, ends.shape[1])
+            gap = self._fixed_arcs - ends.shape[1]
+            if gap < 0 or (gap and nodes == len(query.nodes) and not self._weight_input):
+                raise RoomError(
+                    f"{self._path}: the model was exported for exactly {self._fixed_arcs} arcs and "
+                    f"{self._fixed_nodes or 'any number of'} nodes, and a graph of "
+                    f"{len(query.nodes)} nodes and {ends.shape[1]} arcs does not fit; export it "
+                    "with dynamic axes"
+                )
             ends = _with_loops(ends, np.full(gap, nodes - 1))
             weights = np.append(weights, np.zeros(gap))
         return Prepared(query=query, nodes=nodes, ends=ends, weights=weights)
-
-    def _gap(self, query: Query, nodes: int, arcs: int) -> int:
-        """How many arcs are missing in an export that has a fixed number of them."""
-        assert self._fixed_arcs is not None
-        gap = self._fixed_arcs - arcs
-        if gap < 0 or (gap and nodes == len(query.nodes) and not self._weight_input):
-            raise RoomError(
-                f"{self._path}: the model was exported for exactly {self._fixed_arcs} arcs and "
-                f"{self._fixed_nodes or 'any number of'} nodes, and a graph of "
-                f"{len(query.nodes)} nodes and {arcs} arcs does not fit; export it with dynamic "
-                "axes"
-            )
-        return gap
 
     def _edges(self, prepared: Prepared, port: InputPort) -> np.ndarray:
         return np.ascontiguousarray(prepared.ends.T) if port.by_row else prepared.ends
@@ -355,15 +330,13 @@ class Feeder:
         pairs = prepared.ends[:, np.arange(wanted) % arcs] if arcs else np.zeros((2, wanted))
         return np.ascontiguousarray(pairs.T) if port.by_row else pairs
 
-    def _adjacency(self, prepared: Prepared, port: InputPort) -> np.ndarray:
-        del port
-        return adjacency(
-            prepared.weights,
-            prepared.ends[0],
-            prepared.ends[1],
-            prepared.nodes,
-            rows_are_targets=self._rows_are_targets,
-        )
+    def _adjacency(self, prepared: Prepared, _port: InputPort) -> np.ndarray:
+        """The arcs in a dense matrix; parallel arcs add up, as their messages would."""
+        sources, targets = prepared.ends
+        row, column = (targets, sources) if self._rows_are_targets else (sources, targets)
+        count = prepared.nodes
+        cells = np.bincount(row * count + column, prepared.weights, minlength=count * count)
+        return cells.reshape(count, count)
 
     def _of_arcs(
         self, prepared: Prepared, values: np.ndarray | None, port: InputPort
@@ -381,9 +354,8 @@ def _with_loops(ends: Ints, nodes: Ints) -> Ints:
     return np.concatenate((ends, np.broadcast_to(nodes, (2, len(nodes)))), axis=1)
 
 
-def _graph_numbers(prepared: Prepared, port: InputPort) -> np.ndarray:
+def _graph_numbers(prepared: Prepared, _port: InputPort) -> np.ndarray:
     """Which graph of the query each node belongs to; padding is a graph of its own."""
-    del port
     query = prepared.query
     sizes = np.append(np.diff(query.node_starts), prepared.nodes - len(query.nodes))
     return np.repeat(np.arange(len(sizes)), sizes)

@@ -124,10 +124,9 @@ class Signature:
     def fixed_arcs(self) -> int | None:
         """The number of arcs the export was frozen to, if it was."""
         edges = self.port("edges")
-        if edges is not None:
-            size = edges.inner[0 if self.edges_by_row else 1]
-            if isinstance(size, int):
-                return size
+        size = None if edges is None else edges.inner[0 if edges.by_row else 1]
+        if isinstance(size, int):
+            return size
         return self._first_size(
             ("sources", "targets", "edge_weight", "edge_attributes", "edge_type")
         )
@@ -139,39 +138,29 @@ class Signature:
         return next((size for size in sizes if isinstance(size, int)), None)
 
     @property
-    def edges_by_row(self) -> bool:
-        """Whether ties come as [E, 2] instead of [2, E]."""
-        port = self.port("edges")
-        return port is not None and port.by_row
-
-    @property
     def feature_count(self) -> int | None:
         port = self.port("features")
         size = port.inner[1] if port is not None else None
         return size if isinstance(size, int) else None
 
 
-_NAMES: dict[Role, frozenset[str]] = {
-    "features": frozenset({"x", "features", "feat", "node_features", "h", "input", "feature"}),
-    "edges": frozenset({"edge_index", "edges", "edge_list", "adj_t", "ties"}),
-    "sources": frozenset({"src", "source", "sources", "row", "senders", "edge_src", "u", "head"}),
-    "targets": frozenset(
-        {"dst", "target", "targets", "col", "receivers", "edge_dst", "v", "tail", "dest"}
-    ),
-    "adjacency": frozenset({"adj", "adjacency", "a", "a_hat", "adjacency_matrix", "adj_norm"}),
-    "edge_weight": frozenset({"edge_weight", "weight", "weights", "edge_weights", "w", "norm"}),
-    "edge_attributes": frozenset({"edge_attr", "edge_attributes", "edge_features", "e", "efeat"}),
-    "edge_type": frozenset({"edge_type", "etype", "relation", "edge_types", "rel"}),
-    "node_ids": frozenset({"n_id", "node_id", "node_ids", "ids", "index"}),
-    "batch": frozenset({"batch", "batch_index", "graph_id", "graph_ids"}),
-    "node_count": frozenset({"num_nodes", "node_count", "n", "size"}),
-    "target": frozenset(
-        {"target", "target_node", "node", "node_idx", "seed", "query", "target_id"}
-    ),
-    "edge_labels": frozenset({"edge_label_index", "edge_labels", "label_index"}),
+_NAMES: dict[Role, str] = {
+    "features": "x features feat node_features h input feature",
+    "edges": "edge_index edges edge_list adj_t ties",
+    "sources": "src source sources row senders edge_src u head",
+    "targets": "dst target targets col receivers edge_dst v tail dest",
+    "adjacency": "adj adjacency a a_hat adjacency_matrix adj_norm",
+    "edge_weight": "edge_weight weight weights edge_weights w norm",
+    "edge_attributes": "edge_attr edge_attributes edge_features e efeat",
+    "edge_type": "edge_type etype relation edge_types rel",
+    "node_ids": "n_id node_id node_ids ids index",
+    "batch": "batch batch_index graph_id graph_ids",
+    "node_count": "num_nodes node_count n size",
+    "target": "target target_node node node_idx seed query target_id",
+    "edge_labels": "edge_label_index edge_labels label_index",
 }
 # A second list of pairs may be another kind of tie, so this role is never guessed without a name.
-_ONLY_BY_NAME: frozenset[Role] = frozenset({"edge_labels"})
+_ONLY_BY_NAME: Role = "edge_labels"
 
 
 def assign_roles(
@@ -189,24 +178,21 @@ def assign_roles(
             f"{settings.path}: model.roles names the input {unknown[0]!r}, which the model does "
             f"not have; it has {', '.join(port.name for port in ports)}"
         )
-    assigned = [
-        replace(port, role=settings.roles[port.name], why="declared in the settings")
-        if port.name in settings.roles
-        else port
-        for port in ports
-    ]
-    for port in assigned:
-        _check_form(port, settings)
+    assigned = [*ports]
+    for position, port in enumerate(ports):
+        if port.name in settings.roles:
+            declared = settings.roles[port.name]
+            assigned[position] = replace(port, role=declared, why="declared in the settings")
+            _check_form(port, declared, settings)
     forms = _Forms(ports)
     for names in ("clear", "any", "none"):
         for position, port in enumerate(assigned):
             if port.role is None:
                 role, why = _guess(port, forms, {p.role for p in assigned if p.role}, names)
                 assigned[position] = replace(port, role=role, why=why)
-    result = tuple(assigned)
     if complete:
-        _check_complete(result, settings)
-    return result
+        _check_complete(assigned, settings)
+    return tuple(assigned)
 
 
 def _guess(
@@ -218,11 +204,11 @@ def _guess(
     fitting = [role for role in fitting if role not in taken]
     form = f"{port.dtype} of rank {len(shape)}"
     plain = re.sub(r"[:.]\d+$", "", port.name.lower()).strip("_ ")
-    named = [role for role in fitting if plain in _NAMES[role]]
+    named = [role for role in fitting if plain in _NAMES[role].split()]
     if names != "none":
         clear = len(named) == 1 or (named and names == "any")
         return (named[0], f"{form}, and the name") if clear else (None, "")
-    fitting = [role for role in fitting if role not in _ONLY_BY_NAME]
+    fitting = [role for role in fitting if role != _ONLY_BY_NAME]
     if fitting:
         return fitting[0], f"{form}{size}"
     return None, f"no role that is still free takes {form}"
@@ -287,8 +273,8 @@ class _Forms:
         return ["edges", "edge_labels"] if pairs else []
 
     def _list(self, shape: tuple[Dimension, ...]) -> tuple[list[Role], str]:
-        by_tie: list[Role] = ["sources", "targets"] if self._has_ends else []
-        by_tie.append("edge_type")
+        ends: list[Role] = ["sources", "targets"] if self._has_ends else []
+        by_tie: list[Role] = [*ends, "edge_type"]
         by_node: list[Role] = ["batch", "node_ids"]
         rest: list[Role] = ["target", "node_count"]
         if shape[0] is None or self._arcs is None or self._nodes is None:
@@ -321,25 +307,23 @@ def _may_be_one(size: Dimension) -> bool:
     return size == 1 or not isinstance(size, int)
 
 
-def _check_form(port: InputPort, settings: ModelSettings) -> None:
+def _check_form(port: InputPort, role: Role, settings: ModelSettings) -> None:
     """Refuse a declared role that does not fit the input's type or rank."""
-    if port.role is None:
-        return
     if not port.numeric:
         raise ModelError(
             f"{settings.path}: the input {port.describe()} does not take numbers, so no role fits "
             "it; export the model without it"
         )
-    rank, axes = len(port.shape), RANKS[port.role]
+    rank, axes = len(port.shape), RANKS[role]
     led = rank == max(axes) + 1 and _may_be_one(port.shape[0])
     if rank not in axes and not led:
         raise ModelError(
-            f"{settings.path}: the input {port.describe()} cannot be {port.role}, which has at "
+            f"{settings.path}: the input {port.describe()} cannot be {role}, which has at "
             f"most {max(axes)} axes; correct model.roles"
         )
 
 
-def _check_complete(ports: tuple[InputPort, ...], settings: ModelSettings) -> None:
+def _check_complete(ports: list[InputPort], settings: ModelSettings) -> None:
     for port in ports:
         if port.role is None:
             raise ModelError(

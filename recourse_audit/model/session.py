@@ -22,18 +22,26 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.errors import LimitError, ModelError
+from recourse_audit.errors import InputError, LimitError, ModelError
 from recourse_audit.graph.graph import Floats
-from recourse_audit.model.limits import Limits, OutOfTimeError, is_out_of_memory
+from recourse_audit.model.limits import (
+    MemoryLimit,
+    OutOfTimeError,
+    Watch,
+    call_within,
+    is_out_of_memory,
+)
 from recourse_audit.model.queries import Feeder, Query
 from recourse_audit.model.roles import InputPort, OutputPort, Signature, assign_roles
 from recourse_audit.settings import ModelSettings
+from recourse_audit.settings.inputs import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
@@ -72,298 +80,6 @@ _CONTAINERS = ("seq(", "map(", "optional(", "sparse_tensor(")
 LARGE = 2**18
 
 
-class Session:
-    """One sealed file in the runtime, one thread, within limits of time and memory.
-
-    For messages, `what` and `setting` name the file, and `about` leads from *answer* to what was
-    asked.
-
-    Parameters
-    ----------
-    timeout
-        Replaces that of the settings: how many seconds opening the file may take, and each answer.
-    in_worker
-        Whether this process works for a pool, which replaces it if the file cannot be stopped.
-    """
-
-    what, setting, about = "the model", "model.path", ""
-
-    def __init__(
-        self,
-        path: Path,
-        settings: ModelSettings,
-        *,
-        timeout: float | None = None,
-        in_worker: bool = False,
-    ) -> None:
-        self.path = path
-        self._files = ModelFiles(path, setting=self.setting)
-        self._limits = Limits(settings, timeout=timeout, in_worker=in_worker)
-        session = self._open()
-        self._session: onnxruntime.InferenceSession | None = session
-        self.inputs = tuple(
-            InputPort(name=p.name, dtype=element_type(p.type), shape=tuple(p.shape))
-            for p in session.get_inputs()
-        )
-        self.outputs = tuple(
-            OutputPort(name=p.name, dtype=element_type(p.type), shape=tuple(p.shape))
-            for p in session.get_outputs()
-        )
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The file, and the data files that belong to it."""
-        return self._files.paths
-
-    @property
-    def digests(self) -> dict[str, str]:
-        """SHA-256 of what the runtime opened, by the name of the file."""
-        return self._files.digests
-
-    def digest(self) -> str:
-        """One SHA-256 for all that the runtime opened: for a single file, that of its bytes."""
-        return self._files.digest()
-
-    def run(
-        self,
-        names: Sequence[str],
-        feeds: Mapping[str, NDArray[Any]],
-        asked: str,
-        *,
-        alone: bool = False,
-    ) -> list[NDArray[Any]]:
-        """The outputs with some names; `asked` says in messages what was asked.
-
-        The runtime keeps the memory of a query for the next one. That makes small queries fast, but
-        after a query about a million nodes it would hold gigabytes until the end; so one that is
-        asked `alone` gets a session of its own, which frees its memory afterwards.
-        """
-        if self._session is None:
-            self._session = self._open()
-        session = self._open(keeps_memory=False) if alone else self._session
-        options = onnxruntime.RunOptions()
-
-        def run() -> list[NDArray[Any]]:
-            answers: list[NDArray[Any]] = session.run(names, feeds, options)
-            return answers
-
-        def stop() -> None:
-            options.terminate = True
-
-        try:
-            return self._limits.run(run, stop, keeps=not alone)
-        except FAILURES as error:
-            if is_out_of_memory(error):
-                self._session = None  # gives back what it holds; the next query opens another
-                self._limits.memory.forget()
-            self._check_limits(error, f"answer {self.about}{asked}", f"for {asked}")
-            raise ModelError(
-                f"{self.path}: onnxruntime could not answer {self.about}{asked}: "
-                f"{first_line(error)}"
-            ) from None
-
-    def _open(self, *, keeps_memory: bool = True) -> onnxruntime.InferenceSession:
-        """Open a session from bytes that were hashed, and from data files that were."""
-        options = onnxruntime.SessionOptions()
-        options.enable_cpu_mem_arena = keeps_memory
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 4
-        with self._files.open_private() as (content, folder):
-            options.add_session_config_entry(_DATA_FOLDER, str(folder))
-            try:
-                return self._limits.open(
-                    lambda: _session(content, options),
-                    lambda: options.set_load_cancellation_flag(True),
-                    keeps=keeps_memory,
-                )
-            except FAILURES as error:
-                self._check_limits(error, "open", "to be opened")
-                raise self._refusal(first_line(error), str(folder)) from None
-
-    def _check_limits(self, error: Exception, act: str, need: str) -> None:
-        """Say of a call that failed if it took too long or too much."""
-        if isinstance(error, OutOfTimeError):
-            raise LimitError(
-                f"{self.path}: {self.what} did not {act} within {self._limits.seconds:g} seconds; "
-                f"if it is only {'large' if act == 'open' else 'slow'}, allow more with "
-                "model.timeout or --timeout; otherwise ask for another export"
-            ) from None
-        if is_out_of_memory(error):
-            raise LimitError(
-                f"{self.path}: {self.what} needs more memory {need} {self._limits.memory}; if it "
-                "is only large, allow more; otherwise ask for another export"
-            ) from None
-
-    def _refusal(self, message: str, folder: str) -> ModelError:
-        """Why the runtime did not open the file."""
-        if folder in message:
-            return ModelError(
-                f"{self.path}: refers to data in another file in a way that cannot be accounted "
-                f"for ({message.replace(folder, '…')}); save the model as one file"
-            )
-        if any(words in message for words in _UNKNOWN_OPERATOR):
-            return ModelError(
-                f"{self.path}: uses an operator that onnxruntime does not have ({message}); export "
-                "it with standard operators"
-            )
-        return ModelError(
-            f"{self.path}: is not an ONNX model that onnxruntime can open, or it was cut short "
-            f"({message}); export or copy it again"
-        )
-
-
-def _session(content: bytes, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
-    session = onnxruntime.InferenceSession(
-        content,
-        options,
-        providers=["CPUExecutionProvider"],
-        # Otherwise active dropout between two layers is removed and never noticed.
-        disabled_optimizers=["EliminateDropout"],
-        # There is nothing to fall back to, and the attempt is printed on stdout.
-        enable_fallback=0,
-    )
-    # A damaged file may contain names that are not text.
-    _ = [(port.name, port.shape) for port in (*session.get_inputs(), *session.get_outputs())]
-    return session
-
-
-def element_type(name: str) -> str:
-    """The numpy name of what a tensor holds, or the runtime's own where there is none."""
-    if not name.startswith("tensor("):
-        return name
-    inner = name.removeprefix("tensor(").removesuffix(")")
-    return _TYPES.get(inner, inner)
-
-
-def first_line(error: Exception) -> str:
-    """The useful part of a runtime message: one line, without its prefix."""
-    text = " ".join(str(error).split())
-    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
-    # Nobody here can use the place in the runtime's own source code.
-    return re.sub(r"\S*onnxruntime_src/\S+:\d+ .*?\) (?=[A-Z])", "", text)[:300].rstrip(". ")
-
-
-class OnnxModel(Session):
-    """A sealed model in onnxruntime, ready to be asked.
-
-    Parameters
-    ----------
-    complete
-        Whether an input without a role is refused.
-    timeout, in_worker
-        As for any session.
-    """
-
-    def __init__(
-        self,
-        settings: ModelSettings,
-        *,
-        complete: bool = True,
-        timeout: float | None = None,
-        in_worker: bool = False,
-    ) -> None:
-        super().__init__(settings.path, settings, timeout=timeout, in_worker=in_worker)
-        self.signature = Signature(
-            inputs=assign_roles(self.inputs, settings, complete=complete),
-            output=self._first_guess(self.outputs, settings),
-            outputs=self.outputs,
-        )
-        self._feeder = Feeder(self.signature, settings)
-        self._target = self.signature.port("target")
-        self.weighs_ties = self._feeder.weighs_ties
-        self.node_room = self._feeder.node_room
-        self.arc_room = self._feeder.arc_room
-
-    @property
-    def feature_type(self) -> type:
-        port = self.signature.port("features")
-        return np.dtype(port.dtype).type if port else np.float32
-
-    @property
-    def free_memory(self) -> int | None:
-        """How many bytes a query may take now; None where nobody knows."""
-        return self._limits.memory.free
-
-    def begin_work(self) -> None:
-        """Limit the memory of a worker from now on, as everything else has been opened."""
-        self._limits.hold_from_now_on()
-
-    def with_output(self, output: OutputPort) -> None:
-        """Read this output from now on; what has been found out about it is recorded."""
-        ports = tuple(
-            output if port.name == output.name else port for port in self.signature.outputs
-        )
-        self.signature = replace(self.signature, output=output, outputs=ports)
-
-    def with_outputs(self, outputs: tuple[OutputPort, ...]) -> None:
-        """Record what has been found out about all outputs; the one that is read stays the same."""
-        self.signature = replace(self.signature, outputs=outputs)
-
-    def reseed(self, seed: int) -> None:
-        """Restart the runtime's random numbers; this affects only models that draw any."""
-        onnxruntime.set_seed(seed)
-
-    def ask(self, query: Query) -> Floats:
-        """Run one query; rows come in the order asked for, even from a model with fixed sizes."""
-        (raw,) = self._answers(query, [self.signature.output.name])
-        rows = self.rows_of(raw)
-        if self._target is not None and len(rows) == len(query.rows):
-            return rows
-        slots = self._feeder.slots(len(query.nodes), query.arc_count)
-        if len(rows) == slots:
-            return rows[query.rows]
-        raise ModelError(
-            f"{self.path}: the output {self.signature.output.name!r} has {len(rows)} rows for "
-            f"{slots} nodes, so it is not a node classifier; name another output with "
-            "model.output_name"
-        )
-
-    def ask_every(self, query: Query) -> dict[str, NDArray[Any]]:
-        """Run one query and return every output that holds numbers, by name, as it comes."""
-        names = [port.name for port in self.signature.outputs if port.numeric]
-        return dict(zip(names, self._answers(query, names), strict=True)) if names else {}
-
-    def sizes(self, query: Query) -> tuple[int, int]:
-        """How many nodes and arcs a query tells the model of."""
-        return self._feeder.sizes(query)
-
-    def rows_of(self, raw: NDArray[Any]) -> NDArray[Any]:
-        """An output as a table; a single axis is a column, or the row of the only target."""
-        one_row = self._target is not None and self._target.shape in ((), (1,))
-        columns = raw.shape[-1] if raw.ndim > 1 else raw.size if one_row else 1
-        return raw.reshape(-1, columns) if raw.size else raw.reshape(0, 1)
-
-    def _answers(self, query: Query, names: list[str]) -> list[NDArray[Any]]:
-        asked = f"a query of {len(query.nodes):,} nodes and {query.arc_count:,} arcs"
-        alone = len(query.nodes) + query.arc_count > LARGE
-        return self.run(names, self._feeder.fill(query), asked, alone=alone)
-
-    def _first_guess(self, ports: tuple[OutputPort, ...], settings: ModelSettings) -> OutputPort:
-        """The output that the settings name; else the first with scores, until one is chosen."""
-        names = ", ".join(port.name for port in ports)
-        if settings.output_name is not None:
-            named = [port for port in ports if port.name == settings.output_name]
-            if not named:
-                raise ModelError(
-                    f"{self.path}: model.output_name is {settings.output_name!r}, but the outputs "
-                    f"are {names}"
-                )
-            ports = (named[0],)
-        usable = [port for port in ports if port.floating]
-        if usable:
-            return usable[0]
-        if any(port.dtype.startswith(_CONTAINERS) for port in ports):
-            raise ModelError(
-                f"{self.path}: no output is a table of floating-point scores (outputs: {names}): "
-                "scores come as a sequence of maps, as skl2onnx writes them; export the model "
-                "again with zipmap=False"
-            )
-        raise ModelError(
-            f"{self.path}: no output holds floating-point scores (outputs: {names}); export "
-            "the class scores, not the chosen class"
-        )
-
-
 # ---------------------------------------------------------------- sealed files
 
 
@@ -392,29 +108,27 @@ _ADDRESS = b"_ORT_MEM_ADDR_"
 _BLOCK = 2**20
 
 
-class ModelFiles:
+class SealedFile:
     """A model file and its data files, hashed when they are first opened.
 
-    `setting` is the setting that names the file, for messages.
+    `digests` has the SHA-256 of what the runtime opened by name, the model file first; data files
+    by their path from its folder. `setting` names the file in messages.
     """
 
-    def __init__(self, path: Path, setting: str = "model.path") -> None:
+    setting = "model.path"
+
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._setting = setting
-        self._digests: dict[str, str] = {}
+        self.digests: dict[str, str] = {}
 
     @property
-    def digests(self) -> dict[str, str]:
-        """SHA-256 by name, the model file first; data files by their path from its folder."""
-        return dict(self._digests)
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        return tuple(self.path.parent / name for name in self._digests)
+    def files(self) -> tuple[Path, ...]:
+        """The file, and the data files that belong to it."""
+        return tuple(self.path.parent / name for name in self.digests)
 
     def digest(self) -> str:
         """SHA-256 of the model file; with data files, of all their digests, ordered by name."""
-        digests = list(self._digests.values())
+        digests = list(self.digests.values())
         if len(digests) == 1:
             return digests[0]
         return hashlib.sha256(b"".join(bytes.fromhex(digest) for digest in digests)).hexdigest()
@@ -426,38 +140,36 @@ class ModelFiles:
         Files that are not what was opened before are refused.
         """
         changed = ModelError(f"{self.path}: has changed since it was opened; restore it")
-        if self._digests and not self.path.is_file():
+        if self.digests and not self.path.is_file():
             raise changed
-        content = _read(self.path, self._setting)
-        with _private_folder(self.path) as folder:
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:
+            raise ModelError(
+                f"{self.path}: there is no such model file; check {self.setting}"
+            ) from None
+        except OSError as error:
+            raise ModelError(
+                f"{self.path}: cannot be read as a model file ({error.strerror}); check "
+                f"{self.setting}"
+            ) from None
+        try:
+            private = tempfile.TemporaryDirectory(
+                prefix="recourse-audit-", ignore_cleanup_errors=True
+            )
+        except OSError as error:
+            raise ModelError(
+                f"{self.path}: cannot be opened, because there is no place for temporary files "
+                f"({error.strerror}); name a folder in TMPDIR"
+            ) from None
+        with private as folder:
             digests = {self.path.name: hashlib.sha256(content).hexdigest()}
             for name in _data_files(self.path, content):
                 digests[name] = _copy(self.path, name, Path(folder))
-            if self._digests and digests != self._digests:
+            if self.digests and digests != self.digests:
                 raise changed
-            self._digests = digests
+            self.digests = digests
             yield content, Path(folder)
-
-
-def _read(path: Path, setting: str) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such model file; check {setting}") from None
-    except OSError as error:
-        raise ModelError(
-            f"{path}: cannot be read as a model file ({error.strerror}); check {setting}"
-        ) from None
-
-
-def _private_folder(path: Path) -> tempfile.TemporaryDirectory[str]:
-    try:
-        return tempfile.TemporaryDirectory(prefix="recourse-audit-", ignore_cleanup_errors=True)
-    except OSError as error:
-        raise ModelError(
-            f"{path}: cannot be opened, because there is no place for temporary files "
-            f"({error.strerror}); name a folder in TMPDIR"
-        ) from None
 
 
 def _data_files(path: Path, content: bytes) -> list[str]:
@@ -567,3 +279,287 @@ def _varint(message: memoryview, place: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, place + shift + 1
     return 0, len(message) + 1
+
+
+# ---------------------------------------------------------------- sessions
+
+
+class Session(SealedFile):
+    """One sealed file in the runtime, one thread, within limits of time and memory.
+
+    For messages, `what` names the file, and `about` leads from *answer* to what was asked.
+
+    Parameters
+    ----------
+    timeout
+        Replaces that of the settings: how many seconds opening the file may take, and each answer.
+    in_worker
+        Whether this process works for a pool, which replaces it if the file cannot be stopped.
+    """
+
+    what, about = "the model", ""
+
+    def __init__(
+        self,
+        path: Path,
+        settings: ModelSettings,
+        *,
+        timeout: float | None = None,
+        in_worker: bool = False,
+    ) -> None:
+        super().__init__(path)
+        self._seconds = settings.timeout if timeout is None else timeout
+        if not SHORTEST_TIMEOUT <= self._seconds <= LONGEST_TIMEOUT:
+            raise InputError(
+                f"the timeout must be from {SHORTEST_TIMEOUT} to {LONGEST_TIMEOUT:,} seconds (got "
+                f"{self._seconds:g})"
+            )
+        self._memory = MemoryLimit(settings.memory)
+        self._watch = Watch(self._seconds) if in_worker else None
+        session = self._open()
+        self._session: onnxruntime.InferenceSession | None = session
+        self.inputs = tuple(
+            InputPort(name=p.name, dtype=element_type(p.type), shape=tuple(p.shape))
+            for p in session.get_inputs()
+        )
+        self.outputs = tuple(
+            OutputPort(name=p.name, dtype=element_type(p.type), shape=tuple(p.shape))
+            for p in session.get_outputs()
+        )
+
+    def run(
+        self,
+        names: Sequence[str],
+        feeds: Mapping[str, NDArray[Any]],
+        asked: str,
+        *,
+        alone: bool = False,
+    ) -> list[NDArray[Any]]:
+        """The outputs with some names; `asked` says in messages what was asked.
+
+        The runtime keeps the memory of a query for the next one. That makes small queries fast, but
+        after a query about a million nodes it would hold gigabytes until the end; so one that is
+        asked `alone` gets a session of its own, which frees its memory afterwards.
+        """
+        if self._session is None:
+            self._session = self._open()
+        session = self._open(keeps_memory=False) if alone else self._session
+        options = onnxruntime.RunOptions()
+
+        def run() -> list[NDArray[Any]]:
+            answers: list[NDArray[Any]] = session.run(names, feeds, options)
+            return answers
+
+        def stop() -> None:
+            options.terminate = True
+
+        try:
+            if self._watch is not None:  # a worker is under the limit of memory anyway
+                return self._watch.call(run, stop)
+            hold = partial(self._memory.hold, run, keeps=not alone)
+            return call_within(self._seconds, hold, stop)
+        except FAILURES as error:
+            if is_out_of_memory(error):
+                self._session = None  # gives back what it holds; the next query opens another
+                self._memory.forget()
+            self._check_limits(error, f"answer {self.about}{asked}", f"for {asked}")
+            raise ModelError(
+                f"{self.path}: onnxruntime could not answer {self.about}{asked}: "
+                f"{first_line(error)}"
+            ) from None
+
+    def _open(self, *, keeps_memory: bool = True) -> onnxruntime.InferenceSession:
+        """Open a session from bytes that were hashed, and from data files that were."""
+        options = onnxruntime.SessionOptions()
+        options.enable_cpu_mem_arena = keeps_memory
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        with self.open_private() as (content, folder):
+            options.add_session_config_entry(_DATA_FOLDER, str(folder))
+            try:
+                return call_within(
+                    self._seconds,
+                    lambda: self._memory.hold(
+                        lambda: _session(content, options), keeps=keeps_memory
+                    ),
+                    lambda: options.set_load_cancellation_flag(True),
+                )
+            except FAILURES as error:
+                self._check_limits(error, "open", "to be opened")
+                raise self._refusal(first_line(error), str(folder)) from None
+
+    def _check_limits(self, error: Exception, act: str, need: str) -> None:
+        """Say of a call that failed if it took too long or too much."""
+        if isinstance(error, OutOfTimeError):
+            raise LimitError(
+                f"{self.path}: {self.what} did not {act} within {self._seconds:g} seconds; "
+                f"if it is only {'large' if act == 'open' else 'slow'}, allow more with "
+                "model.timeout or --timeout; otherwise ask for another export"
+            ) from None
+        if is_out_of_memory(error):
+            raise LimitError(
+                f"{self.path}: {self.what} needs more memory {need} {self._memory}; if it "
+                "is only large, allow more; otherwise ask for another export"
+            ) from None
+
+    def _refusal(self, message: str, folder: str) -> ModelError:
+        """Why the runtime did not open the file."""
+        if folder in message:
+            return ModelError(
+                f"{self.path}: refers to data in another file in a way that cannot be accounted "
+                f"for ({message.replace(folder, '…')}); save the model as one file"
+            )
+        if any(words in message for words in _UNKNOWN_OPERATOR):
+            return ModelError(
+                f"{self.path}: uses an operator that onnxruntime does not have ({message}); export "
+                "it with standard operators"
+            )
+        return ModelError(
+            f"{self.path}: is not an ONNX model that onnxruntime can open, or it was cut short "
+            f"({message}); export or copy it again"
+        )
+
+
+def _session(content: bytes, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
+    session = onnxruntime.InferenceSession(
+        content,
+        options,
+        providers=["CPUExecutionProvider"],
+        # Otherwise active dropout between two layers is removed and never noticed.
+        disabled_optimizers=["EliminateDropout"],
+        # There is nothing to fall back to, and the attempt is printed on stdout.
+        enable_fallback=0,
+    )
+    # A damaged file may contain names that are not text.
+    _ = [(port.name, port.shape) for port in (*session.get_inputs(), *session.get_outputs())]
+    return session
+
+
+def element_type(name: str) -> str:
+    """The numpy name of what a tensor holds, or the runtime's own where there is none."""
+    if not name.startswith("tensor("):
+        return name
+    inner = name.removeprefix("tensor(").removesuffix(")")
+    return _TYPES.get(inner, inner)
+
+
+def first_line(error: Exception) -> str:
+    """The useful part of a runtime message: one line, without its prefix."""
+    text = " ".join(str(error).split())
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
+    # Nobody here can use the place in the runtime's own source code.
+    return re.sub(r"\S*onnxruntime_src/\S+:\d+ .*?\) (?=[A-Z])", "", text)[:300].rstrip(". ")
+
+
+class OnnxModel(Session):
+    """A sealed model in onnxruntime, ready to be asked.
+
+    With `complete`, an input without a role is refused; the rest is as for any session.
+    """
+
+    def __init__(
+        self,
+        settings: ModelSettings,
+        *,
+        complete: bool = True,
+        timeout: float | None = None,
+        in_worker: bool = False,
+    ) -> None:
+        super().__init__(settings.path, settings, timeout=timeout, in_worker=in_worker)
+        self.signature = Signature(
+            inputs=assign_roles(self.inputs, settings, complete=complete),
+            output=self._first_guess(self.outputs, settings),
+            outputs=self.outputs,
+        )
+        self._feeder = Feeder(self.signature, settings)
+        self._target = self.signature.port("target")
+        feeder = self._feeder
+        self.sizes, self.weighs_ties = feeder.sizes, feeder.weighs_ties
+        self.node_room, self.arc_room = feeder.node_room, feeder.arc_room
+
+    @property
+    def feature_type(self) -> type:
+        port = self.signature.port("features")
+        return np.dtype(port.dtype).type if port else np.float32
+
+    @property
+    def free_memory(self) -> int | None:
+        """How many bytes a query may take now; None where nobody knows."""
+        return self._memory.free
+
+    def begin_work(self) -> None:
+        """Limit the memory of a worker from now on, as everything else has been opened."""
+        if self._watch is not None:
+            self._memory.hold_from_now_on()
+
+    def with_output(self, output: OutputPort) -> None:
+        """Read this output from now on; what has been found out about it is recorded."""
+        ports = tuple(
+            output if port.name == output.name else port for port in self.signature.outputs
+        )
+        self.signature = replace(self.signature, output=output, outputs=ports)
+
+    def with_outputs(self, outputs: tuple[OutputPort, ...]) -> None:
+        """Record what has been found out about all outputs; the one that is read stays the same."""
+        self.signature = replace(self.signature, outputs=outputs)
+
+    def reseed(self, seed: int) -> None:
+        """Restart the runtime's random numbers; this affects only models that draw any."""
+        onnxruntime.set_seed(seed)
+
+    def ask(self, query: Query) -> Floats:
+        """Run one query; rows come in the order asked for, even from a model with fixed sizes."""
+        (raw,) = self._answers(query, [self.signature.output.name])
+        rows = self.rows_of(raw)
+        if self._target is not None and len(rows) == len(query.rows):
+            return rows
+        slots = self._feeder.slots(len(query.nodes), query.arc_count)
+        if len(rows) == slots:
+            return rows[query.rows]
+        raise ModelError(
+            f"{self.path}: the output {self.signature.output.name!r} has {len(rows)} rows for "
+            f"{slots} nodes, so it is not a node classifier; name another output with "
+            "model.output_name"
+        )
+
+    def ask_every(self, query: Query) -> dict[str, NDArray[Any]]:
+        """Run one query and return every output that holds numbers, by name, as it comes."""
+        names = [port.name for port in self.signature.outputs if port.numeric]
+        return dict(zip(names, self._answers(query, names), strict=True)) if names else {}
+
+    def rows_of(self, raw: NDArray[Any]) -> NDArray[Any]:
+        """An output as a table; a single axis is a column, or the row of the only target."""
+        one_row = self._target is not None and self._target.shape in ((), (1,))
+        columns = raw.shape[-1] if raw.ndim > 1 else raw.size if one_row else 1
+        return raw.reshape(-1, columns) if raw.size else raw.reshape(0, 1)
+
+    def _answers(self, query: Query, names: list[str]) -> list[NDArray[Any]]:
+        """Outputs for one query; a large one gets a session of its own."""
+        asked = f"a query of {len(query.nodes):,} nodes and {query.arc_count:,} arcs"
+        alone = len(query.nodes) + query.arc_count > LARGE
+        return self.run(names, self._feeder.fill(query), asked, alone=alone)
+
+    def _first_guess(self, ports: tuple[OutputPort, ...], settings: ModelSettings) -> OutputPort:
+        """The output that the settings name; else the first with scores, until one is chosen."""
+        names = ", ".join(port.name for port in ports)
+        if settings.output_name is not None:
+            named = [port for port in ports if port.name == settings.output_name]
+            if not named:
+                raise ModelError(
+                    f"{self.path}: model.output_name is {settings.output_name!r}, but the outputs "
+                    f"are {names}"
+                )
+            ports = (named[0],)
+        usable = [port for port in ports if port.floating]
+        if usable:
+            return usable[0]
+        if any(port.dtype.startswith(_CONTAINERS) for port in ports):
+            raise ModelError(
+                f"{self.path}: no output is a table of floating-point scores (outputs: {names}): "
+                "scores come as a sequence of maps, as skl2onnx writes them; export the model "
+                "again with zipmap=False"
+            )
+        raise ModelError(
+            f"{self.path}: no output holds floating-point scores (outputs: {names}); export "
+            "the class scores, not the chosen class"
+        )

@@ -1,7 +1,9 @@
-"""State sharing: one query that holds a base graph once, and every edit of it.
+"""State sharing: in one query, equal states of nodes are asked about once.
 
-A copy of a node may receive messages and send none into the base. So an edit adds to the query
-only the states that it changes, and edits share equal states. With a model of depth L:
+What a node answers depends on the nodes within the model's depth L, so whatever looks the same from
+a node shares that node's state. A copy of a node may receive messages and send none. Layer by
+layer, this finds which states differ, for many small graphs (`share_union`) or for many edits of
+one graph (`share_states`). For edits, the base graph goes into the query once:
 
 - A node's state can differ from layer `delta` on: 0 where its features are replaced; 1 where an arc
   that leads to it is dropped or added, or 0 in the *degree* form, for models in which a sender's
@@ -12,36 +14,222 @@ only the states that it changes, and edits share equal states. With a model of d
   how many arcs arrive.
 - The answer of a node is that of state(v, L).
 
-Copies are numbered from the lowest layer up, and two copies are one if they have the same node,
-features, layer and arriving arcs. Everything is done for all edits at once, with arrays that have
-a slot for every edit and every node that some edit can change.
+States are told apart by words: a set of pairs of numbers is known by the sum of their words. A
+number's word is looked up digit by digit in tables of random words (tabulation hashing), and the
+word of a pair is the product of two. So a sum of words is a multilinear hash: that two sets which
+differ have the same 64-bit sum is a hash collision, which a second sum, with other tables, detects.
+Everything is done for all graphs or edits at once, with arrays.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.graph.graph import Ints
-from recourse_audit.graph.neighbourhoods import OUTSIDE, spans
+from recourse_audit.graph.neighbourhoods import OUTSIDE, places_in, spans
 from recourse_audit.model.edits import ArrivingField, Edits
 from recourse_audit.model.queries import Union, single_graph
-from recourse_audit.model.shared_states import (
-    Form,
-    Mask,
-    Words,
-    distinct,
-    pair_word,
-    word_of,
-)
 
+Form = Literal["plain", "degree"]
+Mask = NDArray[np.bool_]
+Words = NDArray[np.uint64]
 Layers = NDArray[np.int8]
 
 NOTHING = np.empty(0, np.int64)
-# What words are about: nodes, numbers of arcs, dropped arcs, arcs from copies, added arcs. The
-# second of two independent words for the same thing has another salt.
-_NODE, _NUMBERS, _GONE, _ALONG, _NEW, _SECOND = 0, 1, 2, 3, 4, 8
+# Salts of words about edits: nodes, numbers of arcs, dropped arcs, arcs from other sources; _UNION
+# is that of small graphs. The second of two independent words adds _SECOND.
+_NODE, _NUMBERS, _GONE, _ALONG, _SECOND, _UNION = 0, 1, 2, 3, 8, 32
+_BITS = 14
+_MASK = (1 << _BITS) - 1
+_ODD = 0x9E3779B97F4A7C15
+
+
+# ---------------------------------------------------------------- words
+
+
+def word_of(numbers: NDArray[np.integer], salt: int) -> Words:
+    """The words of some numbers, none of them negative; another salt gives other words."""
+    largest, digit = int(numbers.max(initial=0)), 1
+    words: Words = _table(salt, 0)[numbers if largest <= _MASK else numbers & _MASK]
+    while largest >> (digit * _BITS):
+        words ^= _table(salt, digit)[(numbers >> (digit * _BITS)) & _MASK]
+        digit += 1
+    return words
+
+
+def pair_word(first: NDArray[np.integer], second: NDArray[np.integer], salt: int) -> Words:
+    """A word for each pair of numbers."""
+    word = word_of(first, 2 * salt)
+    word *= word_of(second, 2 * salt + 1)
+    return word
+
+
+def distinct(words: Words) -> tuple[Ints, Ints]:
+    """The place of one of each distinct word; and for each word, which of these it is.
+
+    Words and places are sorted as one number, several times faster than places by words. The last
+    bits of a word give way to its place. Should words that differ in these alone mix, some of them
+    are listed twice, which makes a copy too many and no answer wrong.
+    """
+    low = np.uint64((1 << len(words).bit_length()) - 1)
+    keys = (words & ~low) | np.arange(len(words), dtype=np.uint64)
+    keys.sort()
+    keys &= low
+    order = keys.view(np.int64)
+    ascending = words[order]
+    first = np.ones(len(words), bool)
+    np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
+    number = np.empty(len(words), np.int64)
+    number[order] = np.cumsum(first) - 1
+    return order[first], number
+
+
+@cache
+def _table(salt: int, digit: int) -> Words:
+    """Random words, always the same (the finaliser of splitmix64, twice)."""
+    first = (64 * salt + digit + 1) * _ODD % 2**64
+    words = np.arange(_MASK + 1, dtype=np.uint64) + np.uint64(first)
+    for _ in range(2):
+        words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        words ^= words >> np.uint64(31)
+    if digit:
+        words[0] = 0  # leading zeros change nothing
+    return words
+
+
+# ---------------------------------------------------------------- many small graphs
+
+
+def share_union(
+    union: Union, rows: Ints, depth: int, form: Form, *, ties_alike: bool
+) -> tuple[Union, Ints]:
+    """A single graph in which some nodes of a union have their answers, and where.
+
+    Several of `rows`, which are positions in the union, may share a position in the result. The
+    depth is at least 1. With `ties_alike`, the model is told nothing about ties but their ends.
+    """
+    own = union.sources == union.targets
+    sharing = _UnionStates(union, own if bool(own.any()) else None, ties_alike=ties_alike)
+    for layer, mask in enumerate(sharing.list_needed(rows, depth)):
+        lean = layer == 0 and form == "plain"
+        sharing.add_layer(mask, NOTHING if lean else np.flatnonzero(mask[union.targets]))
+    sources, targets, ties = (np.concatenate(column) for column in zip(*sharing.arcs, strict=True))
+    nodes = union.nodes[np.concatenate(sharing.examples)]
+    return single_graph(nodes, sources, targets, ties), sharing.number[rows]
+
+
+class _UnionStates:
+    """The distinct states of small graphs, layer by layer, and the arcs that lead to them.
+
+    `examples` has a node of the union for each state; `number` says who has which.
+    """
+
+    def __init__(self, union: Union, loops: Mask | None, *, ties_alike: bool) -> None:
+        self._union = union
+        self._loops = loops
+        self._ties_alike = ties_alike
+        self._first = self._total = 0
+        self.number = NOTHING
+        self.examples: list[Ints] = []
+        self.arcs: list[tuple[Ints, Ints, Ints]] = []
+
+    def list_needed(self, rows: Ints, depth: int) -> list[Mask]:
+        """Whose states matter, for each layer from 0 to the depth."""
+        mask: Mask = np.zeros(len(self._union.nodes), bool)
+        mask[rows] = True
+        masks = [mask]
+        for _ in range(depth):
+            sending = masks[-1][self._union.targets]
+            if self._loops is not None:
+                sending &= ~self._loops
+            below: Mask = np.zeros(len(mask), bool)
+            below[self._union.sources[np.flatnonzero(sending)]] = True
+            masks.append(below)
+        return masks[::-1]
+
+    def add_layer(self, mask: Mask, arcs: Ints) -> None:
+        """Number the states of the next layer, to which these arcs lead."""
+        union, lowest = self._union, not self.examples
+        slots = np.flatnonzero(mask)
+        place = np.empty(len(mask), np.int64)
+        place[slots] = np.arange(len(slots))
+        sources, targets = union.sources[arcs], union.targets[arcs]
+        loops = None if self._loops is None else self._loops[arcs]
+        if lowest and self._ties_alike:
+            checked: NDArray[np.integer] = _by_degree(union.nodes[slots], place[targets], loops)
+            key = word_of(checked, _UNION)
+        else:
+            # Senders of layer 0 do not matter, and a loop is the state's own.
+            sender = np.ones(len(arcs), np.int64)
+            if not lowest:
+                sender = self.number[sources] - (self._first - 1)
+            if loops is not None:
+                sender[loops] = 0
+            keys = []
+            for salt in (_UNION, _UNION + _SECOND):
+                word = word_of(sender, salt)
+                if not self._ties_alike:
+                    word *= word_of(union.ties[arcs], salt + 1)
+                keys.append(word_of(union.nodes[slots], salt + 2))
+                np.add.at(keys[-1], place[targets], word)
+            key, checked = keys
+        chosen, copy = distinct(key)
+        assert np.array_equal(checked, checked[chosen][copy]), "a hash collision of states"
+        place[slots] = self._total + copy
+        example: Mask = np.zeros(len(mask), bool)
+        example[slots[chosen]] = True
+        listed = np.flatnonzero(example[targets])
+        to = place[targets[listed]]
+        # At layer 0 only the number of arcs matters: they come from the next node of the query.
+        senders = to + 1 if lowest else self.number[sources[listed]]
+        if loops is not None:
+            senders = np.where(loops[listed], to, senders)
+        ties: Ints = np.zeros(len(listed), np.int64)
+        if len(union.ties):
+            ties[:] = union.ties[arcs[listed]]
+        self.arcs.append((senders, to, ties))
+        self.examples.append(slots[chosen])
+        self._first, self.number = self._total, place
+        self._total += len(chosen)
+
+
+def _by_degree(nodes: Ints, place: Ints, loops: Mask | None) -> Ints:
+    """Keys of layer 0 where all ties are alike: nodes, by how many ties and loops they have."""
+    key = nodes
+    for ends in (place,) if loops is None else (place[~loops], place[loops]):
+        number = np.bincount(ends, minlength=len(nodes))
+        key = key * (int(number.max(initial=0)) + 1) + number
+    return key
+
+
+# ---------------------------------------------------------------- many edits of one graph
+
+
+class SharedQuery(NamedTuple):
+    """One graph, base first and copies after it; where to read the answers that are asked for.
+
+    `replaced` has the places of copies with other features, and their rows of the edits' features.
+    """
+
+    union: Union
+    rows: Ints
+    replaced: Ints
+
+
+def share_states(
+    field: ArrivingField, edits: Edits, form: Form, *, ties_alike: bool
+) -> SharedQuery:
+    """One query for all edits of a field; `ties_alike` as for `share_union`."""
+    degrees = form == "degree"
+    changes = _locate_changes(field, edits, degrees=degrees)
+    copies = _Copies(field, changes, degrees=degrees, ties_alike=ties_alike)
+    for needed, arrivals in _list_needed(field, changes, degrees=degrees):
+        copies.add_layer(needed, arrivals)
+    return copies.query()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +241,9 @@ class Changes:
 
     Each array has one column per change. `dropped` has the edit, the arc's place and the target's
     slot. `added` has the edit, the source's place (`OUTSIDE` for a loop, whose source is the copy
-    itself), the target's slot, the row of the tie, and the source's slot if it has one. `replaced`
-    has slots and rows of features; `asked` has places and slots, `OUTSIDE` if there is none.
+    itself), the target's slot, the row of the tie, and the source's slot if it has one; as arcs,
+    these are numbered after those of the field. `replaced` has slots and rows of features; `asked`
+    has places and slots, `OUTSIDE` if there is none.
     """
 
     count: int
@@ -69,7 +258,7 @@ class Changes:
 class Arrivals(NamedTuple):
     """Arcs that lead to changed states: source and target (slots), and the arc.
 
-    Of an added arc, `arc` is its place among those that edits add.
+    The source of an added arc is `OUTSIDE` if it is no changed state.
     """
 
     source: Ints
@@ -84,258 +273,148 @@ class Arrivals(NamedTuple):
         return Arrivals(*(row[places] for row in self))
 
 
-class SharedQuery(NamedTuple):
-    """One graph, base first and copies after it; where to read the answers that are asked for.
+def _locate_changes(field: ArrivingField, edits: Edits, *, degrees: bool) -> Changes:
+    """What of the edits matters: all that can reach somebody asked about."""
 
-    `replaced` has the places of copies with other features, and their rows of the edits' features.
-    """
+    def locate(rows: Ints, places: Ints) -> Ints:
+        there = np.flatnonzero(places != OUTSIDE)
+        return np.stack((rows[0][there], places[there], *(row[there] for row in rows[2:])))
 
-    union: Union
-    rows: Ints
-    replaced: Ints
+    def slots(edit: Ints, column: Ints) -> Ints:
+        return np.where(column == OUTSIDE, OUTSIDE, edit * len(nodes) + column)
 
-
-class Differences(NamedTuple):
-    """In what states differ from their nodes in the base: three lists, each by state first.
-
-    `drops`: the arc that is gone. `along`: an arc whose source is another node of the query, and
-    this source. `new`: an arc by its place among those that edits add, and its source.
-    """
-
-    drops: tuple[Ints, Ints]
-    along: tuple[Ints, Ints, Ints]
-    new: tuple[Ints, Ints, Ints]
-
-    def of(self, rank: Ints) -> "Differences":
-        """The same for the states that have a rank, by it."""
-        drops, along, new = (_rank_rows(rank, rows) for rows in self)
-        return Differences(drops, along, new)
-
-
-def _rank_rows(rank: Ints, rows: tuple[Ints, ...]) -> Any:
-    """What belongs to states that have a rank, by it."""
-    if not len(rows[0]):
-        return rows
-    ranks = rank[rows[0]]
-    there = np.flatnonzero(ranks != OUTSIDE)
-    return ranks[there], *(row[there] for row in rows[1:])
-
-
-def share_states(
-    field: ArrivingField, edits: Edits, form: Form, *, ties_alike: bool
-) -> SharedQuery:
-    """One query for all edits of a field.
-
-    Parameters
-    ----------
-    form
-        Which states an edit changes; see the module.
-    ties_alike
-        Whether the model is told nothing about ties but their ends.
-    """
-    reached = _Reached(field, edits, degrees=form == "degree")
-    copies = Copies(field, reached.changes, degrees=form == "degree", ties_alike=ties_alike)
-    for states, arriving in zip(*reached.needs(), strict=True):
-        copies.add_layer(states, arriving)
-    return copies.query()
-
-
-class _Reached:
-    """Which states edits change, and which of these somebody's answer needs."""
-
-    def __init__(self, field: ArrivingField, edits: Edits, *, degrees: bool) -> None:
-        self.field = field
-        self._degrees = degrees
-        self.changes = self._changes(edits)
-
-    def needs(self) -> tuple[list[Mask], list[tuple[Arrivals, Arrivals | None] | None]]:
-        """Layer by layer, the copies that somebody's answer needs and the arcs that lead to them.
-
-        No arcs are listed for layer 0.
-        """
-        delta, arrivals = self._forward(self.changes)
-        needed, arriving = self._backward(delta, self.changes, arrivals)
-        return needed, [None, *arriving]
-
-    def _changes(self, edits: Edits) -> Changes:
-        """What of the edits matters: all that can reach somebody asked about."""
-        field = self.field
-        dropped = _locate(edits.dropped, field.arc_place(edits.dropped[1]))
-        replaced = _locate(edits.replaced, field.place(edits.replaced[1]))
-        added = self._near_arcs(edits.added)
-        ends = field.targets[dropped[1]]
-        touched = self._nodes_reached(replaced[1], np.append(ends, added[2]), added)
-        nodes = np.flatnonzero(touched)
-        columns = np.full(len(field.nodes), OUTSIDE)
-        columns[nodes] = np.arange(len(nodes))
-        asked = field.place(edits.asked[1])
-        width = len(nodes)
-        return Changes(
-            count=edits.count,
-            nodes=nodes,
-            columns=columns,
-            dropped=np.stack((dropped[0], dropped[1], dropped[0] * width + columns[ends])),
-            added=_slots_of_added(added, columns, width),
-            replaced=np.stack((replaced[0] * width + columns[replaced[1]], replaced[2])),
-            asked=np.stack((asked, _slots(edits.asked[0], columns[asked], width))),
-        )
-
-    def _near_arcs(self, added: Ints) -> Ints:
-        """Added arcs by the places of their ends, without those too far away to matter."""
-        if not added.shape[1]:
-            return added
-        field = self.field
-        placed = added.copy()
-        placed[1:3] = field.place(added[1]), field.place(added[2])
-        placed = placed[:, (placed[1:3] != OUTSIDE).all(axis=0)]
-        inner = field.depth - int(not self._degrees)
-        near: Ints = placed[:, field.distance[placed[2]] <= inner]
-        return near
-
-    def _nodes_reached(self, replaced: Ints, ends: Ints, added: Ints) -> Mask:
-        """The nodes whose states some edit may change, at a layer that somebody's answer needs."""
-        field = self.field
-        touched: Mask = np.zeros(len(field.nodes), bool)
-        touched[replaced] = True
-        if self._degrees:
-            touched[ends] = True
-        for layer, (starts, order) in enumerate(field.leaving, start=1):
-            arcs, _ = spans(starts, np.flatnonzero(touched))
-            if added.shape[1]:
-                along = touched[added[1]] & (field.distance[added[2]] <= field.depth - layer)
-                touched[field.targets[order[arcs]]] = True
-                touched[added[2, along]] = True
-            else:
-                touched[field.targets[order[arcs]]] = True
-            if layer == 1:
-                touched[ends] = True
-        return touched
-
-    def _forward(self, changes: Changes) -> tuple[Layers, list[tuple[Arrivals, Arrivals | None]]]:
-        """From which layer on each state differs, and for each layer the arcs that carry it."""
-        field, columns, width = self.field, changes.columns, len(changes.nodes)
-        delta = np.full(changes.count * width, field.depth + 1, np.int8)
-        own = np.append(changes.dropped[2], changes.added[2])
-        if self._degrees:
-            delta[own] = 0
-        delta[changes.replaced[0]] = 0
-        arrivals = []
-        for layer, (starts, order) in enumerate(field.leaving, start=1):
-            source = np.flatnonzero(delta < layer)
-            row = source // max(width, 1) * width
-            arcs, owner = spans(starts, changes.nodes[source - row])
-            arcs = order[arcs]
-            target = row[owner] + columns[field.targets[arcs]]
-            along = Arrivals(source[owner], target, arcs)
-            new = self._joining(changes, layer)
-            # What an added arc carries was there before what arrives at this layer.
-            reached = [target] if new is None else [target, new.target[_before(delta, new, layer)]]
-            if layer == 1:
-                reached.append(own)
-            for slots in reached:
-                delta[slots[delta[slots] > layer]] = layer
-            arrivals.append((along, new))
-        return delta, arrivals
-
-    def _joining(self, changes: Changes, layer: int) -> Arrivals | None:
-        """The arcs that edits add, as far as they matter at a layer; None without any."""
-        if not changes.added.shape[1]:
-            return None
-        field, to = self.field, changes.added[2]
-        distance = field.distance[changes.nodes[to % len(changes.nodes)]]
-        near = np.flatnonzero(distance <= field.depth - layer)
-        return Arrivals(changes.added[4, near], to[near], near)
-
-    def _backward(
-        self, delta: Layers, changes: Changes, arrivals: list[tuple[Arrivals, Arrivals | None]]
-    ) -> tuple[list[Mask], list[tuple[Arrivals, Arrivals | None]]]:
-        """Which copies somebody's answer needs, layer by layer, and the arcs that lead to them."""
-        depth = self.field.depth
-        needed = [np.zeros(len(delta), bool) for _ in range(depth + 1)]
-        asked = changes.asked[1]
-        asked = asked[asked != OUTSIDE]
-        needed[depth][asked] = delta[asked] <= depth
-        gone = _Dropped(changes, len(self.field.arcs)) if changes.dropped.shape[1] else None
-        kept: list[tuple[Arrivals, Arrivals | None]] = []
-        for layer in range(depth, 0, -1):
-            along, new = arrivals[layer - 1]
-            along = along.select(needed[layer][along.target])
-            if gone is not None:
-                along = along.select(~gone.hold(along))
-            needed[layer - 1][along.source] = True
-            if new is not None:
-                new = new.select(needed[layer][new.target])
-                needed[layer - 1][new.source[_before(delta, new, layer)]] = True
-            kept.append((along, new))
-        return needed, kept[::-1]
-
-
-class _Dropped:
-    """Tells which edits drop which arcs."""
-
-    def __init__(self, changes: Changes, arcs: int) -> None:
-        edit, dropped, _ = changes.dropped
-        there: Mask = np.zeros(arcs, bool)
-        there[dropped] = True
-        places = np.flatnonzero(there)
-        self._column = np.zeros(arcs, np.int64)  # the first column is of arcs that nobody drops
-        self._column[places] = np.arange(1, len(places) + 1)
-        self._width = len(places) + 1
-        self._slots = len(changes.nodes)
-        self._there: Mask = np.zeros(changes.count * self._width, bool)
-        self._there[edit * self._width + self._column[dropped]] = True
-
-    def hold(self, arrivals: Arrivals) -> Mask:
-        """Which arcs are dropped by the edits to whose states they lead."""
-        edit = arrivals.target // self._slots
-        gone: Mask = self._there[edit * self._width + self._column[arrivals.arc]]
-        return gone
-
-
-def _before(delta: Layers, arrivals: Arrivals, layer: int) -> Mask:
-    """Which arcs start at a state that differs before some layer."""
-    early: Mask = arrivals.source != OUTSIDE
-    early[early] = delta[arrivals.source[early]] < layer
-    return early
-
-
-def _locate(rows: Ints, places: Ints) -> Ints:
-    """A table with the places of what its second row names; without columns that have none."""
-    there = np.flatnonzero(places != OUTSIDE)
-    return np.stack((rows[0][there], places[there], *(row[there] for row in rows[2:])))
-
-
-def _slots(edit: Ints, column: Ints, width: int) -> Ints:
-    """Slots; `OUTSIDE` for what has no column."""
-    return np.where(column == OUTSIDE, OUTSIDE, edit * width + column)
-
-
-def _slots_of_added(added: Ints, columns: Ints, width: int) -> Ints:
-    """Added arcs by the slots of their ends; a loop has no source but the copy itself."""
-    if not added.shape[1]:
-        return np.empty((5, 0), np.int64)
+    dropped = locate(edits.dropped, places_in(field.arcs, edits.dropped[1]))
+    replaced = locate(edits.replaced, field.place(edits.replaced[1]))
+    added = edits.added.copy()
+    if added.shape[1]:
+        added[1:3] = field.place(added[1]), field.place(added[2])
+        added = added[:, (added[1:3] != OUTSIDE).all(axis=0)]
+        added = added[:, field.distance[added[2]] <= field.depth - int(not degrees)]
+    ends = field.targets[dropped[1]]
+    touched = _find_touched(field, replaced[1], np.append(ends, added[2]), added, degrees=degrees)
+    nodes = np.flatnonzero(touched)
+    columns = np.full(len(field.nodes), OUTSIDE)
+    columns[nodes] = np.arange(len(nodes))
     edit, source, target, tie = added
     loop = source == target
-    return np.stack(
-        (
-            edit,
-            np.where(loop, OUTSIDE, source),
-            edit * width + columns[target],
-            tie,
-            np.where(loop, OUTSIDE, _slots(edit, columns[source], width)),
-        )
+    from_slot = np.where(loop, OUTSIDE, slots(edit, columns[source]))
+    asked = field.place(edits.asked[1])
+    return Changes(
+        count=edits.count,
+        nodes=nodes,
+        columns=columns,
+        dropped=np.stack((dropped[0], dropped[1], slots(dropped[0], columns[ends]))),
+        added=np.stack(
+            (edit, np.where(loop, OUTSIDE, source), slots(edit, columns[target]), tie, from_slot)
+        ),
+        replaced=np.stack((slots(replaced[0], columns[replaced[1]]), replaced[2])),
+        asked=np.stack((asked, slots(edits.asked[0], columns[asked]))),
     )
 
 
-class Copies:
+def _find_touched(
+    field: ArrivingField, replaced: Ints, ends: Ints, added: Ints, *, degrees: bool
+) -> Mask:
+    """The nodes whose states some edit may change, at a layer that somebody's answer needs."""
+    touched: Mask = np.zeros(len(field.nodes), bool)
+    touched[replaced] = True
+    if degrees:
+        touched[ends] = True
+    for layer, (starts, order) in enumerate(field.leaving, start=1):
+        arcs, _ = spans(starts, np.flatnonzero(touched))
+        along = touched[added[1]] & (field.distance[added[2]] <= field.depth - layer)
+        touched[field.targets[order[arcs]]] = True
+        touched[added[2, along]] = True
+        if layer == 1:
+            touched[ends] = True
+    return touched
+
+
+def _spread(
+    field: ArrivingField, changes: Changes, *, degrees: bool
+) -> tuple[Layers, list[Arrivals]]:
+    """From which layer on each state differs, and for each layer the arcs that carry it."""
+    width, to = len(changes.nodes), changes.added[2]
+    delta = np.full(changes.count * width, field.depth + 1, np.int8)
+    own = np.append(changes.dropped[2], to)
+    if degrees:
+        delta[own] = 0
+    delta[changes.replaced[0]] = 0
+    arrivals = []
+    for layer, (starts, order) in enumerate(field.leaving, start=1):
+        source = np.flatnonzero(delta < layer)
+        row = source // max(width, 1) * width
+        arcs, owner = spans(starts, changes.nodes[source - row])
+        arcs = order[arcs]
+        along = Arrivals(source[owner], row[owner] + changes.columns[field.targets[arcs]], arcs)
+        reached = along.target
+        if len(to):
+            near = np.flatnonzero(field.distance[changes.nodes[to % width]] <= field.depth - layer)
+            slot = changes.added[4, near]
+            slot = np.where((slot != OUTSIDE) & (delta[slot] < layer), slot, OUTSIDE)
+            new = (slot, to[near], len(field.arcs) + near)
+            along = Arrivals(*map(np.concatenate, zip(along, new, strict=True)))
+            reached = along.target[along.source != OUTSIDE]
+        for slots in (reached, own) if layer == 1 else (reached,):
+            delta[slots[delta[slots] > layer]] = layer
+        arrivals.append(along)
+    return delta, arrivals
+
+
+def _list_needed(
+    field: ArrivingField, changes: Changes, *, degrees: bool
+) -> list[tuple[Mask, Arrivals | None]]:
+    """The copies that somebody's answer needs, by layer, and the arcs to them, if not layer 0."""
+    delta, arrivals = _spread(field, changes, degrees=degrees)
+    needed: Mask = np.zeros(len(delta), bool)
+    asked = changes.asked[1]
+    asked = asked[asked != OUTSIDE]
+    needed[asked] = delta[asked] <= field.depth
+    # Which edit drops which arc; the first column is of arcs that nobody drops.
+    edit, dropped, _ = changes.dropped
+    column = np.zeros(len(field.arcs) + changes.added.shape[1], np.int64)
+    column[dropped] = 1
+    places = np.flatnonzero(column)
+    column[places] = np.arange(1, len(places) + 1)
+    gone: Mask = np.zeros((changes.count, len(places) + 1), bool)
+    gone[edit, column[dropped]] = True
+    layers: list[tuple[Mask, Arrivals | None]] = []
+    for every in reversed(arrivals):
+        along = every.select(needed[every.target])
+        if len(places):
+            along = along.select(~gone[along.target // len(changes.nodes), column[along.arc]])
+        layers.append((needed, along))
+        below: Mask = np.zeros(len(delta) + 1, bool)
+        below[along.source] = True  # the last one is for `OUTSIDE`
+        needed = below[:-1]
+    return [(needed, None), *layers[::-1]]
+
+
+class Differences(NamedTuple):
+    """In what states differ from their nodes in the base.
+
+    `drops`: states, and the arcs that are gone. `along`: states, arcs whose source is another node
+    of the query or that are added, and their sources (`OUTSIDE` for an added loop).
+    """
+
+    drops: tuple[Ints, ...]
+    along: tuple[Ints, ...]
+
+    def of(self, rank: Ints) -> "Differences":
+        """The same for the states that have a rank, by it."""
+        lists = []
+        for state, *rows in self:
+            there = np.flatnonzero(rank[state] != OUTSIDE)
+            lists.append((rank[state[there]], *(row[there] for row in rows)))
+        return Differences(*lists)
+
+
+class _Copies:
     """Numbers the copies that edits need, and lists the arcs that lead to them.
 
-    Parameters
-    ----------
-    degrees
-        Whether copies of layer 0 need the arcs that lead to them.
-    ties_alike
-        Whether only the number of these matters, because a tie is nothing but its ends.
+    Copies are numbered from the lowest layer up, and two copies are one if they have the same node,
+    features, layer and arriving arcs. With `degrees`, copies of layer 0 need the arcs that lead to
+    them; with `ties_alike`, only the number of these matters.
     """
 
     def __init__(
@@ -351,27 +430,23 @@ class Copies:
             self._features = np.full(self._slots, OUTSIDE)
             self._features[changes.replaced[0]] = changes.replaced[1]
         # Of each layer: nodes, rows of features, and the arcs that lead to its copies.
-        self._layers: list[tuple[Ints, Ints, Ints, Ints, Ints]] = []
+        self._layers: list[tuple[Ints, ...]] = []
         self._total = len(field.nodes)
         self._number = NOTHING
 
-    def add_layer(self, needed: Mask, arrivals: tuple[Arrivals, Arrivals | None] | None) -> None:
-        """Make the copies of the next layer; equal ones are made once.
-
-        `needed` marks the slots of states; `arrivals` has the arcs that lead to them from changed
-        states, and those that edits add, if any. None for layer 0.
-        """
+    def add_layer(self, needed: Mask, arrivals: Arrivals | None) -> None:
+        """Make the copies of the next layer, equal ones once; `needed` marks slots of states."""
         slots = np.flatnonzero(needed)
-        place = np.full(self._slots, OUTSIDE)
+        place = np.full(self._slots + 1, OUTSIDE)  # the last one is that of `OUTSIDE`
         place[slots] = np.arange(len(slots))
         width = max(len(self._changes.nodes), 1)
         nodes = self._changes.nodes[slots - slots // width * width]
         features = None if self._features is None else self._features[slots]
         differences = self._differences(place, arrivals)
-        words = self._words(nodes, features, differences, first=arrivals is None)
-        chosen, copy = distinct(words[0])
-        assert np.array_equal(words[1], words[1][chosen][copy]), "a hash collision of states"
-        arcs = (NOTHING, NOTHING, NOTHING)
+        key, checked = self._words(nodes, features, differences, lowest=arrivals is None)
+        chosen, copy = distinct(key)
+        assert np.array_equal(checked, checked[chosen][copy]), "a hash collision of states"
+        arcs: tuple[Ints, ...] = (NOTHING, NOTHING, NOTHING)
         if arrivals is not None or self._degrees:
             rank = np.full(len(slots), OUTSIDE)
             rank[chosen] = np.arange(len(chosen))
@@ -382,45 +457,36 @@ class Copies:
         self._number = place
         self._total += len(chosen)
 
-    def _differences(
-        self, place: Ints, arrivals: tuple[Arrivals, Arrivals | None] | None
-    ) -> Differences:
+    def _differences(self, place: Ints, arrivals: Arrivals | None) -> Differences:
         """What differs in the arcs that lead to the states at these places."""
-        changes = self._changes
-        state = place[changes.dropped[2]]
+        added, arcs = self._changes.added, len(self._field.arcs)
+        state = place[self._changes.dropped[2]]
         there = np.flatnonzero(state != OUTSIDE)
-        drops = state[there], changes.dropped[1, there]
-        along = new = (NOTHING, NOTHING, NOTHING)
+        drops = state[there], self._changes.dropped[1, there]
         if arrivals is None:
-            if changes.added.shape[1]:
-                state = place[changes.added[2]]
-                added = np.flatnonzero(state != OUTSIDE)
-                new = state[added], added, changes.added[1, added]
-            return Differences(drops, along, new)
-        carried, joining = arrivals
-        along = place[carried.target], carried.arc, self._number[carried.source]
-        if joining is not None:
-            source = changes.added[1, joining.arc]
-            there = np.flatnonzero(joining.source != OUTSIDE)
-            copies = self._number[joining.source[there]]
-            source[there] = np.where(copies == OUTSIDE, source[there], copies)
-            new = place[joining.target], joining.arc, source
-        return Differences(drops, along, new)
+            state = place[added[2]]
+            there = np.flatnonzero(state != OUTSIDE)
+            return Differences(drops, (state[there], arcs + there, added[1, there]))
+        source = self._number[arrivals.source]
+        if added.shape[1]:
+            base = np.flatnonzero(source == OUTSIDE)
+            source[base] = added[1, arrivals.arc[base] - arcs]
+        return Differences(drops, (place[arrivals.target], arrivals.arc, source))
 
     def _words(
-        self, nodes: Ints, features: Ints | None, differences: Differences, *, first: bool
+        self, nodes: Ints, features: Ints | None, differences: Differences, *, lowest: bool
     ) -> tuple[Words, Words]:
-        """Two keys for each state: states are told apart by one, and checked by the other.
-
-        Both are sums of words over everything in which a state differs from its node in the base.
-        """
-        drops, along, new = differences
-        listed = not first or self._degrees
+        """Two independent sums of words over all in which a state differs from its node."""
+        (drops, gone), (along, arc, source) = differences
+        listed = not lowest or self._degrees
         numbers: tuple[Ints, Ints] | None = None
-        if first and listed and self._ties_alike:
+        if lowest and listed and self._ties_alike:
             numbers, listed = self._numbers(differences, len(nodes)), False
-        # All that arcs come from are copies of the layer below.
-        source = along[2] - (int(along[2].min()) if len(along[2]) else 0)
+        if self._changes.added.shape[1]:  # added arcs are alike if their ties are
+            first, arc = len(self._field.arcs), arc.copy()
+            new = arc >= first
+            arc[new] = first + self._changes.added[3, arc[new] - first]
+        source = source - (int(source.min()) if len(source) else 0)  # small numbers are faster
         keys = []
         for salt in (0, _SECOND):
             if features is None:
@@ -429,23 +495,19 @@ class Copies:
                 key = pair_word(nodes, features - OUTSIDE, _NODE + salt)
             if numbers is not None:
                 key += pair_word(*numbers, _NUMBERS + salt)
-            if listed and len(drops[0]):
-                np.add.at(key, drops[0], word_of(drops[1], 2 * (_GONE + salt)))
-            if listed and len(along[0]):
-                np.add.at(key, along[0], pair_word(along[1], source, _ALONG + salt))
-            if listed and len(new[0]):
-                tie = self._changes.added[3, new[1]]
-                np.add.at(key, new[0], pair_word(tie, new[2] - OUTSIDE, _NEW + salt))
+            if listed and len(drops):
+                np.add.at(key, drops, word_of(gone, 2 * (_GONE + salt)))
+            if listed and len(along):
+                np.add.at(key, along, pair_word(arc, source, _ALONG + salt))
             keys.append(key)
         return keys[0], keys[1]
 
     def _numbers(self, differences: Differences, count: int) -> tuple[Ints, Ints]:
-        """How many arcs and how many loops lead to each state, more than to its node.
+        """How many arcs and loops lead to states of layer 0, more than to nodes; the least is 0.
 
-        Counted from the smallest of these numbers. Models that give every node a loop of its own do
-        not count those that are there.
+        Models that give every node a loop of its own do not count those that are there.
         """
-        field, (drops, gone), (new, _, source) = self._field, differences.drops, differences.new
+        field, (drops, gone), (new, _, source) = self._field, *differences
         arcs = -np.bincount(drops, minlength=count)
         loops = np.zeros(count, np.int64)
         if len(new):
@@ -461,7 +523,8 @@ class Copies:
 
     def _arcs(self, nodes: Ints, differences: Differences) -> tuple[Ints, Ints, Ints]:
         """The arcs that lead to the copies of a layer, in canonical order, copy after copy."""
-        field, (drops, gone), along, new = self._field, *differences
+        field, (drops, gone), (state, arc, source) = self._field, *differences
+        joining = np.flatnonzero(arc >= len(field.arcs))
         starts, order, position, senders = field.arriving
         begin = starts[nodes]
         lengths = starts[nodes + 1] - begin
@@ -470,10 +533,14 @@ class Copies:
         first = np.cumsum(lengths) - lengths - begin
         listed = np.arange(len(owner)) - first[owner]
         senders = senders[listed]
-        sources = senders.copy() if len(new[0]) else senders
-        sources[first[along[0]] + position[along[1]]] = along[2]
+        sources = senders
+        if len(joining):
+            sources = senders.copy()
+            new = state[joining], arc[joining] - len(field.arcs), source[joining]
+            state, arc, source = (np.delete(row, joining) for row in (state, arc, source))
+        sources[first[state] + position[arc]] = source
         targets = owner + self._total
-        loops = None
+        loops: Mask | None = None
         if field.has_loops:
             loops = senders == nodes[owner]
             sources[loops] = targets[loops]
@@ -485,7 +552,7 @@ class Copies:
             sources, targets, senders = sources[kept], targets[kept], senders[kept]
             ties = ties if self._ties_alike else ties[kept]
             loops = None if loops is None else loops[kept]
-        if not len(new[0]):
+        if not len(joining):
             return sources, targets, ties
         added = self._changes.added[:, new[1]]
         own = added[1] == OUTSIDE
@@ -507,10 +574,7 @@ class Copies:
             np.concatenate, zip(*self._layers, strict=True)
         )
         nodes = np.concatenate((field.nodes, field.nodes[copies]))
-        replaced = np.empty((2, 0), np.int64)
-        if self._features is not None:
-            changed = np.flatnonzero(features != OUTSIDE)
-            replaced = np.stack((len(field.nodes) + changed, features[changed]))
+        changed = np.flatnonzero(features != OUTSIDE)
         rows = self._changes.asked[0].copy()
         maybe = np.flatnonzero(self._changes.asked[1] != OUTSIDE)
         copy = self._number[self._changes.asked[1, maybe]]
@@ -521,4 +585,4 @@ class Copies:
             np.concatenate((field.targets, targets)),
             NOTHING if self._ties_alike else np.concatenate((field.ties, ties)),
         )
-        return SharedQuery(union, rows, replaced)
+        return SharedQuery(union, rows, np.stack((len(field.nodes) + changed, features[changed])))

@@ -1,21 +1,15 @@
 """What a bundle holds: its manifest, log and verification, signed letters, rows of its store."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from types import NoneType
-from typing import Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
-from recourse_audit.records.base import Record
+from recourse_audit.records import Record
 from recourse_audit.records.model import ProbeReport, Repeats
 from recourse_audit.records.recourse import Action, Compared, RecourseStatus, SetAction
 from recourse_audit.records.search import Counterfactual
-from recourse_audit.records.subject import Caveat, SubjectReport
-
-FORMAT = 5
-DERIVED_FORMAT = 3
+from recourse_audit.records.subject import SubjectReport
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Fingerprint(Record):
     """What an audit is of: digests of everything that its results depend on, or the facts."""
 
@@ -29,7 +23,6 @@ class Fingerprint(Record):
     subjects: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Command(Record):
     """Whom the audit was asked to be about."""
 
@@ -39,7 +32,6 @@ class Command(Record):
     stratify: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ModelDigest(Record):
     """The digest of a model, and of each of its files by name."""
 
@@ -47,7 +39,6 @@ class ModelDigest(Record):
     files: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class InputFile(Record):
     """A file that was read: its name without folders, and its digest."""
 
@@ -55,7 +46,6 @@ class InputFile(Record):
     sha256: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Inputs(Record):
     """Everything that was read; `preprocessing` is a second sealed file, if there is one."""
 
@@ -65,7 +55,6 @@ class Inputs(Record):
     candidates: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Counts(Record):
     """How many there are of everything; the statuses add up to the subjects.
 
@@ -84,51 +73,29 @@ class Counts(Record):
     compared: Compared
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class OutputFile(Record):
-    """A file of the bundle: its size and its digest."""
+class ChunkDigest(Record):
+    """A finished chunk: how many subjects it has, and a digest of their documents."""
 
-    bytes: int
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Started(Record):
-    """The audit was begun, with this fingerprint."""
-
-    event: Literal["started"] = "started"
-    fingerprint: str
-    hash: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ChunkDone(Record):
-    """A chunk was finished: how many subjects it has, and a digest of their documents."""
-
-    event: Literal["chunk"] = "chunk"
     chunk: int
     subjects: int
     content: str
-    hash: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Sealed(Record):
-    """The manifest was sealed: a digest of all of it but the events."""
+class SealedManifest(Record):
+    """What a folder holds: a digest of every file, by its name, and whose key signed it.
 
-    event: Literal["sealed"] = "sealed"
-    content: str
-    hash: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Manifest(Record):
-    """What a bundle holds and what it was made from; it depends on the audit alone.
-
-    `events` are chained: each has a hash of itself and of all before it.
+    `content` is a digest of everything else in the manifest.
     """
 
-    format: int
+    files: dict[str, str]
+    signed_by: str | None = None
+    content: str = ""
+
+
+class Manifest(SealedManifest):
+    """What a bundle holds and what it was made from; it depends on the audit alone."""
+
+    format: Literal[6] = 6
     versions: dict[str, str]
     command: Command
     fingerprint: str
@@ -137,16 +104,9 @@ class Manifest(Record):
     probes: ProbeReport
     counts: Counts
     hashed_ids: tuple[str, ...] | None
-    files: dict[str, OutputFile]
-    signed_by: str | None
-    events: tuple[Started | ChunkDone | Sealed, ...]
-
-    @property
-    def chunks(self) -> tuple[ChunkDone, ...]:
-        return tuple(event for event in self.events if isinstance(event, ChunkDone))
+    chunks: tuple[ChunkDigest, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SignOff(Record):
     """Who answers for letters, and on which day (as 2026-03-31)."""
 
@@ -154,7 +114,6 @@ class SignOff(Record):
     day: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MadeWith(Record):
     """What pages or letters were made with; made again with the same, they are the same.
 
@@ -177,23 +136,14 @@ class MadeWith(Record):
     sign_off: SignOff | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class DerivedManifest(Record):
-    """What a folder of pages or letters holds.
+class DerivedManifest(SealedManifest):
+    """What a folder of pages or letters holds; `of` is the digest of the bundle's manifest."""
 
-    `of` is the digest of the manifest of the bundle it was made from; `content` one of everything
-    else in this record.
-    """
-
-    format: int
+    format: Literal[4] = 4
     of: str
     made_with: MadeWith
-    signed_by: str | None
-    files: dict[str, str]
-    content: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LogLine(Record):
     """One event: when it happened, what it was, and a hash of it and of all lines before it.
 
@@ -211,45 +161,23 @@ class LogLine(Record):
     hash: str = ""
 
 
-VERIFICATION_FORMAT = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Verification(Record):
-    """What is wrong with a bundle, one line per problem.
+    """What is wrong with a bundle, one line per problem; the rest is what its manifest says."""
 
-    `subjects` and `signed_by` are what the manifest says, if it could be read.
-    """
-
-    format: int
+    format: Literal[1] = 1
     problems: tuple[str, ...]
     subjects: int | None = None
     signed_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class GraphTable(Record):
-    """What a graph that workers share holds besides its arrays; `texts` are arrays of text."""
-
-    arrays: tuple[str, ...]
-    texts: tuple[str, ...]
-    attributes: tuple[str, ...]
-    more: tuple[str, ...]
-    feature_names: tuple[str, ...]
-    directed: bool
-    kinds: tuple[str, ...]
-
-
 # ---------------------------------------------------------------- signed letters
 
 
-SIGNED_LETTER_FORMAT = 1
 # What speaks against signing a letter off, each to be accepted by its own word.
-Cause = Literal["fragile", "no-reason", "ties-only", "unreviewed"]
+Cause = Literal["fragile", "incomplete", "no-reason", "ties-only", "unreviewed"]
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Review(Record):
     """Who read a draft, and when (as 2026-03-31); `draft` is the fingerprint of what they read.
 
@@ -261,34 +189,33 @@ class Review(Record):
     draft: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SignedLetter(Record):
     """Who signed a letter off, what they accepted, and what staff had given for it.
 
-    `accepted` is what spoke against the letter and was accepted. With `reasons` and `recipient` the
-    letter can be made again, to see whether it would still read the same.
+    `accepted` is what spoke against the letter and was accepted. With `reasons`, `recipient` and
+    `details` (the name in the greeting, then what the profile prints of the application) the letter
+    can be made again, to see whether it would still read the same.
     """
 
-    format: int
+    format: Literal[2] = 2
     id: str
     sign_off: SignOff
     accepted: tuple[Cause, ...]
     review: Review | None
     reasons: tuple[str, ...]
     recipient: tuple[str, ...]
+    details: tuple[str | None, ...]
 
 
 # ---------------------------------------------------------------- rows of the store
 
 
-DIGITS = 6
 # (person's number, attribute, group); "" is unknown.
 Member = tuple[int, str, str]
 # (number of the block, some pairs of people who are tied: two 32-bit numbers each, low end first).
 TieBlock = tuple[int, bytes]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Person(Record):
     """Anybody in the graph: what the model decided on them, and their community.
 
@@ -313,7 +240,6 @@ Value = str | int | float | bool | None
 ColumnType = type[str] | type[int] | type[float] | type[bool]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SummaryRow(Record):
     """The figures of one subject's report that fit into a row; None where there is none."""
 
@@ -351,6 +277,9 @@ class SummaryRow(Record):
     exhaustive: bool | None
     evaluations: int | None
     favourable_alone: bool | None
+    effect_in_explanation: float | None
+    effect_on_whole_graph: float | None
+    flips_on_whole_graph: bool | None
 
     def values(self) -> tuple[Value, ...]:
         """The row's values, in the order of `COLUMNS`."""
@@ -359,11 +288,8 @@ class SummaryRow(Record):
 
 def _column_types() -> dict[str, ColumnType]:
     hints = get_type_hints(SummaryRow)
-    columns: dict[str, ColumnType] = {}
-    for field in fields(SummaryRow):
-        kinds = [kind for kind in get_args(hints[field.name]) if kind is not NoneType]
-        columns[field.name] = kinds[0] if kinds else hints[field.name]
-    return columns
+    names = SummaryRow.__dataclass_fields__
+    return {name: (get_args(hints[name]) or (hints[name],))[0] for name in names}
 
 
 COLUMNS = _column_types()
@@ -371,25 +297,19 @@ COLUMNS = _column_types()
 
 def summary_of(report: SubjectReport) -> SummaryRow:
     """The row of one subject."""
-    search, recourse = report.search, report.recourse
+    recourse = report.recourse
     winner = report.counterfactuals[0] if report.counterfactuals else None
-    certificate = recourse.certificate if recourse else None
     options = recourse.options if recourse else ()
     cheapest = options[0] if options else None
     tests = [option.robustness for option in options if option.robustness]
     alone = report.own_data.alone if report.own_data else None
+    whole = winner.whole_graph if winner else None
     return SummaryRow(
-        id=report.subject.id,
-        decision=report.subject.decision,
-        favourable=report.subject.favourable,
-        status=report.status,
+        **_values(report.subject, "id", "decision", "favourable"),
+        **_values(report, "status", "note", "queries"),
         error=report.problem,
-        note=report.note,
-        margin=recourse.margin if recourse else None,
-        coverage=search.coverage if search else None,
-        subgraphs=search.subgraphs if search else None,
-        pairs=search.pairs if search else None,
-        queries=report.queries,
+        **_values(recourse, "margin", "evaluations"),
+        **_values(report.search, "coverage", "subgraphs", "pairs"),
         calls_repeated=report.repeats.calls,
         calls_differed=report.repeats.differed,
         largest_difference=report.repeats.largest,
@@ -397,23 +317,25 @@ def summary_of(report: SubjectReport) -> SummaryRow:
         largest_deviation=recourse.compared.largest if recourse else 0.0,
         explanation_nodes=len(winner.explanation.nodes) if winner else None,
         removed_ties=len(winner.removed) if winner else None,
-        simulatability=winner.simulatability if winner else None,
-        relevance=winner.relevance if winner else None,
-        signed_relevance=winner.signed_relevance if winner else None,
-        caveat_grade=grade_of_winner(report.caveats),
+        **_values(winner, "simulatability", "relevance", "signed_relevance"),
+        caveat_grade=next((c.grade for c in report.caveats if c.counterfactual == 1), None),
         options=len(options),
         cheapest_cost=cheapest.cost if cheapest else None,
         cheapest_changes=len(cheapest.actions) if cheapest else None,
         cheapest_kinds=_kinds_of_change(cheapest.actions) if cheapest else None,
-        cheapest_held=cheapest.robustness.held if cheapest and cheapest.robustness else None,
-        most_held=max((test.held for test in tests), default=None),
+        cheapest_held=cheapest.robustness.successes if cheapest and cheapest.robustness else None,
+        most_held=max((test.successes for test in tests), default=None),
         tests=tests[0].draws if tests else None,
-        tried=certificate.tried if certificate else None,
-        possible=certificate.possible if certificate else None,
-        exhaustive=certificate.exhaustive if certificate else None,
-        evaluations=recourse.evaluations if recourse else None,
+        **_values(recourse and recourse.certificate, "tried", "possible", "exhaustive"),
         favourable_alone=alone.favourable if alone and alone.decision else None,
+        effect_in_explanation=_effect_inside(report, winner) if winner else None,
+        effect_on_whole_graph=whole.effect if whole else None,
+        flips_on_whole_graph=whole.flips if whole else None,
     )
+
+
+def _values(record: Record | None, *names: str) -> dict[str, Any]:
+    return {name: getattr(record, name, None) for name in names}
 
 
 def _kinds_of_change(actions: Sequence[Action]) -> str:
@@ -425,40 +347,11 @@ def _kinds_of_change(actions: Sequence[Action]) -> str:
     return "; ".join(sorted(kinds))
 
 
-# What tables have besides the summary: how far removing the winner's ties moves the probability of
-# the decision, or the score, in the explanation and on the whole graph.
-WINNERS_EFFECTS: dict[str, ColumnType] = {
-    "effect_in_explanation": float,
-    "effect_on_whole_graph": float,
-    "flips_on_whole_graph": bool,
-}
-
-
-def winners_effects(report: SubjectReport) -> tuple[Value, ...]:
-    """The values of these columns; None where there is no winner, or the model was not asked."""
-    if not report.counterfactuals:
-        return (None, None, None)
-    winner = report.counterfactuals[0]
-    whole = winner.whole_graph
-    return (
-        _effect_inside(report, winner),
-        None if whole is None else whole.effect,
-        None if whole is None else whole.flips,
-    )
-
-
 def _effect_inside(report: SubjectReport, winner: Counterfactual) -> float | None:
-    before: float | None
-    after: float | None
-    if report.decision.scored:
-        before, after = winner.explanation.score, winner.score
-    else:
-        decided = report.subject.decision
-        before = winner.explanation.probabilities.get(decided)
-        after = winner.probabilities.get(decided)
-    return None if before is None or after is None else round(after - before, DIGITS) + 0.0
-
-
-def grade_of_winner(caveats: tuple[Caveat, ...]) -> str | None:
-    """The grade of what confounds the first counterfactual; None if nothing was measured."""
-    return next((caveat.grade for caveat in caveats if caveat.counterfactual == 1), None)
+    """How far removing the winner's ties moves the answer in its explanation."""
+    decided, scored = report.subject.decision, report.decision.has_score
+    before, after = (
+        answer.score if scored else answer.probabilities.get(decided)
+        for answer in (winner.explanation, winner)
+    )
+    return None if before is None or after is None else round(after - before, 6) + 0.0

@@ -6,31 +6,24 @@ half read.
 """
 
 import json
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from recourse_audit.errors import DocumentError
-from recourse_audit.records.base import Record
+from recourse_audit.records import Record
 from recourse_audit.records.bundle import (
-    DERIVED_FORMAT,
-    SIGNED_LETTER_FORMAT,
-    VERIFICATION_FORMAT,
     DerivedManifest,
     Fingerprint,
-    GraphTable,
     LogLine,
     MadeWith,
     Manifest,
     SignedLetter,
     Verification,
 )
-from recourse_audit.records.bundle import FORMAT as MANIFEST_FORMAT
-from recourse_audit.records.groups import FORMAT as GROUPS_FORMAT
 from recourse_audit.records.groups import Communities, GroupReport
-from recourse_audit.records.model import FORMAT as INSPECTION_FORMAT
 from recourse_audit.records.model import Agreement, ModelReport
-from recourse_audit.records.subject import FORMAT as SUBJECT_FORMAT
-from recourse_audit.records.subject import STABILITY_FORMAT, StabilityReport, SubjectReport
+from recourse_audit.records.subject import StabilityReport, SubjectReport
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -40,51 +33,33 @@ T = TypeVar("T", bound=Record)
 Json = dict[str, Any]
 
 
+@dataclass(eq=False)
 class Document(Generic[T]):
-    """One kind of document.
+    """One kind of document; the default of the record's `format`, if it has one, is its number."""
 
-    Parameters
-    ----------
-    omit_none
-        Leave out keys whose value is None.
-    """
+    name: str
+    record: type[T]
 
-    def __init__(
-        self,
-        name: str,
-        record: type[T],
-        *,
-        format: int,  # noqa: A002  # the name in the JSON
-        omit_none: bool = False,
-    ) -> None:
-        self.name = name
-        self.format = format
-        self._record = record
-        self._omit_none = omit_none
-
-    @cached_property
-    def _adapter(self) -> "TypeAdapter[T]":
-        return _adapter(self._record)
+    @property
+    def format(self) -> Any:
+        known = self.record.__dataclass_fields__.get("format")
+        return None if known is None else known.default
 
     @cached_property
     def _reader(self) -> "SchemaValidator":
-        """What reads the document: every key must be there, also one that Python has a default for.
-
-        A document that leaves out what is None is the exception.
-        """
+        """What reads the document: every key must be there, also one with a default in Python."""
         from pydantic_core import SchemaValidator
 
-        schema = self._adapter.core_schema
-        return SchemaValidator(schema if self._omit_none else _without_defaults(schema))
+        return SchemaValidator(_without_defaults(_adapter(self.record).core_schema))
 
     def write(self, record: T) -> str:
         """The record as JSON on one line; the same record always gives the same text."""
-        text = self._adapter.dump_json(record, by_alias=True, exclude_none=self._omit_none)
+        text = _adapter(self.record).dump_json(record, by_alias=True)
         return text.decode()
 
     def write_indented(self, record: T) -> str:
         """The record as JSON for people to read, with a line break at the end."""
-        return f"{self._adapter.dump_json(record, by_alias=True, indent=1).decode()}\n"
+        return f"{_adapter(self.record).dump_json(record, by_alias=True, indent=1).decode()}\n"
 
     def read(self, text: str | bytes) -> T:
         """The record that a text holds.
@@ -99,14 +74,15 @@ class Document(Generic[T]):
         try:
             record: T = self._reader.validate_json(text, strict=True)
         except ValidationError as error:
-            raise self._refusal(text, _first(error)) from None
-        if getattr(record, "format", self.format) != self.format:
-            raise self._refusal(text, "format")
+            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            raise self._refusal(text, f"{place}: {first['msg']}") from None
         return record
 
     def schema(self) -> Json:
         """The JSON Schema of the document."""
-        schema = _all_required(self._adapter.json_schema(by_alias=True, mode="serialization"))
+        whole = _adapter(self.record).json_schema(by_alias=True, mode="serialization")
+        schema = _all_required(whole)
         schema["properties"]["format"] = {"const": self.format}
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
@@ -117,7 +93,7 @@ class Document(Generic[T]):
         except (ValueError, RecursionError):  # the latter from brackets in thousands of brackets
             return DocumentError(f"this is not a {self.name} document: it is not JSON")
         number = data.get("format") if isinstance(data, dict) else None
-        if number == self.format and type(number) is int:
+        if number == self.format and type(number) is type(self.format):
             return DocumentError(f"this {self.name} document was changed: {problem}")
         return DocumentError(
             f"this {self.name} document has format {number!r}, and this version of recourse-audit "
@@ -125,40 +101,26 @@ class Document(Generic[T]):
         )
 
 
-SUBJECT = Document(
-    "subject",
-    SubjectReport,
-    format=SUBJECT_FORMAT,
-)
-GROUPS = Document("groups", GroupReport, format=GROUPS_FORMAT)
-STABILITY = Document("stability", StabilityReport, format=STABILITY_FORMAT)
-MANIFEST_DOCUMENT = Document("manifest", Manifest, format=MANIFEST_FORMAT)
-DERIVED_MANIFEST = Document("manifest", DerivedManifest, format=DERIVED_FORMAT)
-INSPECTION = Document(
-    "inspection",
-    ModelReport,
-    format=INSPECTION_FORMAT,
-)
-SIGNED_LETTER = Document("signed letter", SignedLetter, format=SIGNED_LETTER_FORMAT)
-VERIFICATION = Document("verification", Verification, format=VERIFICATION_FORMAT)
+SUBJECT = Document("subject", SubjectReport)
+GROUPS = Document("groups", GroupReport)
+STABILITY = Document("stability", StabilityReport)
+MANIFEST_DOCUMENT = Document("manifest", Manifest)
+DERIVED_MANIFEST = Document("manifest", DerivedManifest)
+INSPECTION = Document("inspection", ModelReport)
+SIGNED_LETTER = Document("signed letter", SignedLetter)
+VERIFICATION = Document("verification", Verification)
 # Parts of other documents, and lines of files: these have no format number of their own.
-MADE_WITH = Document("made-with", MadeWith, format=0)
-FINGERPRINT = Document("fingerprint", Fingerprint, format=0)
-GRAPH_TABLE = Document("graph table", GraphTable, format=0)
-COMMUNITIES = Document("communities", Communities, format=0)
-AGREEMENT = Document("agreement", Agreement, format=0)
-LOG_LINE = Document("log", LogLine, format=0, omit_none=True)
+MADE_WITH = Document("made-with", MadeWith)
+FINGERPRINT = Document("fingerprint", Fingerprint)
+COMMUNITIES = Document("communities", Communities)
+AGREEMENT = Document("agreement", Agreement)
+LOG_LINE = Document("log", LogLine)
 
 # What `recourse-audit schema NAME` knows, besides the settings.
 SCHEMAS: dict[str, Document[Any]] = {
     document.name: document
     for document in (SUBJECT, GROUPS, STABILITY, INSPECTION, VERIFICATION, MANIFEST_DOCUMENT)
 }
-
-
-def compact(data: Any) -> str:
-    """Plain data as JSON on one line; the same data always gives the same text."""
-    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def plain_data(record: Record) -> Json:
@@ -200,12 +162,3 @@ def _all_required(schema: Any) -> Any:
     if "properties" in whole and whole.get("type") == "object":
         whole["required"] = list(whole["properties"])
     return whole
-
-
-def _first(error: Exception) -> str:
-    """The first thing that is wrong, with its place."""
-    from pydantic import ValidationError
-
-    assert isinstance(error, ValidationError)
-    [first, *_] = error.errors(include_url=False, include_context=False, include_input=False)
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

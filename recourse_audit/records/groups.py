@@ -1,9 +1,8 @@
 """How groups of people fare against each other: tables, tests, findings, and what is left out."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from recourse_audit.records.base import Record
+from recourse_audit.records import Record
 from recourse_audit.records.group_figures import (
     CommonActions,
     Comparison,
@@ -20,13 +19,6 @@ from recourse_audit.records.group_figures import (
     WorseOff,
 )
 from recourse_audit.records.model import Agreement
-
-# 1: the first. 2: `flags` hold the reference, the difference and the reason as well. 3: details of
-# outcomes can be null. 4: agreement with the record. 5: refusals on own data alone. 6: tests on the
-# graph, two families, verdicts and findings. 7: tables by design, and codes in place of sentences.
-# 8: who would be let in on own data alone and has no option; gaps that chance alone shows; tests
-# on a sample of very many people.
-FORMAT = 8
 
 Do = Literal["drop", "add", "set"]
 # What a table, or the figures of everybody ("overall"), can go without.
@@ -52,7 +44,6 @@ WhyLeftOut = Literal["few_people", "too_many_groups"]
 WhyNotCompared = Literal["few_groups", "reference_pooled"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GroupTable(Record):
     """The groups of one attribute, or of two crossed, and their comparisons."""
 
@@ -64,13 +55,10 @@ class GroupTable(Record):
     not_compared: WhyNotCompared | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Finding(Record):
-    """One comparison in short: who, what, how much, how sure.
+    """One comparison in short: who, what, how much, how sure (see `Comparison`).
 
-    `headline` is the finding to lead with, which comes first; the others follow by `rank`. `gap`
-    and `interval` are plus where it is worse for the group; `worse` says whom a gap that is shown
-    is to the disadvantage of. `smallest_gap` would have been found four times in five.
+    `headline` is the finding to lead with, which comes first; the others follow by `rank`.
     """
 
     rank: int
@@ -93,36 +81,22 @@ class Finding(Record):
     no_gap: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class LeftOut(Record):
-    """What a table goes without, and why; `table` is "overall" for figures of everybody.
-
-    "few_people": a cell of it would have fewer people than `smallest`.
-    """
+class OwnDataTable(Record):
+    """Refusals on own data alone by group, of the groups with anybody who was decided on."""
 
     table: str
-    part: Part
-    why: WhyLeftOut
+    by_group: dict[str, OwnDataRates]
+    gaps: tuple[OwnDataGap, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class FamilyTest(Record):
-    """One of the tests of a family, which Holm's method corrects together.
+class OwnDataGroups(Record):
+    """Refusals on own data alone; none unless they are `known` of everybody with a decision."""
 
-    `no_gap` and `no_gap_adjusted` are the p values of the test of a gap as large as `concern`.
-    """
-
-    family: Family
-    table: str
-    group: str
-    measure: Measure
-    p: float
-    adjusted: float
-    no_gap: float
-    no_gap_adjusted: float
+    known: bool
+    overall: OwnDataRates | None
+    tables: tuple[OwnDataTable, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CutOff(Record):
     """How often dropped ties lead to a group, against how often droppable ties do.
 
@@ -138,12 +112,8 @@ class CutOff(Record):
     interval: Interval | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CutOffTable(Record):
-    """Whom the options cut off, by one attribute: the first options, or all of them.
-
-    `nothing` says why there is no group in it.
-    """
+    """Whom the options cut off, by one attribute; `nothing` says why there is no group in it."""
 
     attribute: str
     options: Literal["first", "all"]
@@ -154,7 +124,6 @@ class CutOffTable(Record):
     nothing: Literal["few_people", "no_tie_dropped"] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Change(Record):
     """A kind of change: drop or add ties of one kind, or set an attribute."""
 
@@ -162,7 +131,6 @@ class Change(Record):
     what: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CommonOption(Record):
     """Kinds of change, and how many people they serve whom no option before them serves.
 
@@ -176,7 +144,14 @@ class CommonOption(Record):
     shares_by_group: dict[str, dict[str, float]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LeftOut(Record):
+    """What a table goes without; "few_people": a cell would have fewer people than `smallest`."""
+
+    table: str
+    part: Part
+    why: WhyLeftOut
+
+
 class Communities(Record):
     """The column that names everybody's community, if there is one, and how many there are.
 
@@ -188,43 +163,14 @@ class Communities(Record):
     seed: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Overall(Record):
-    """Everybody together; `excluded` counts the audited whose audit failed, by error.
-
-    Figures are None where there are too few people to show them.
-    """
+    """Everybody together; `excluded` counts the audited whose audit failed, by error."""
 
     decisions: DecisionCounts | None
     outcomes: Outcomes | None
     excluded: dict[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class OwnDataTable(Record):
-    """Refusals on own data alone, by the groups of one attribute or of two crossed.
-
-    `by_group` has the groups with anybody who was decided on, by name.
-    """
-
-    table: str
-    by_group: dict[str, OwnDataRates]
-    gaps: tuple[OwnDataGap, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class OwnDataGroups(Record):
-    """Refusals on own data alone: of everybody, and in the tables that can show them.
-
-    Unless they are `known` of everybody with a decision, there are none.
-    """
-
-    known: bool
-    overall: OwnDataRates | None
-    tables: tuple[OwnDataTable, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Days(Record):
     """The first and the last day of the audit, as 2026-11-16 (UTC)."""
 
@@ -232,18 +178,15 @@ class Days(Record):
     last: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GroupReport(Record):
     """All comparisons between the groups of an audit.
 
-    `ran` is None where the log of the run does not tell when. `tests` are those of two families:
-    of single attributes, and of attributes crossed. Where there is no gap at all, at most the share
-    `by_chance` of such reports shows one: `alpha` for each family. `findings` has one entry per
-    comparison with a verdict, the headline first. `left_out` lists everything that tables go
-    without. `error_rates` is None without a column of outcomes.
+    `ran` is None where the log of the run does not tell when. Where there is no gap at all, at most
+    the share `by_chance` of such reports shows one: `alpha` for each family. `findings` has one
+    entry per comparison with a verdict. `error_rates` is None without a column of outcomes.
     """
 
-    format: int
+    format: Literal[9] = 9
     finished: bool
     done: int
     total: int
@@ -258,7 +201,6 @@ class GroupReport(Record):
     sample: int
     overall: Overall
     tables: tuple[GroupTable, ...]
-    tests: tuple[FamilyTest, ...]
     untested: int
     by_chance: float
     findings: tuple[Finding, ...]
@@ -270,9 +212,15 @@ class GroupReport(Record):
     error_rates: ErrorRateReport | None
 
     @property
+    def tests(self) -> tuple[Comparison, ...]:
+        """The comparisons of both families that were tested and corrected."""
+        comparisons = (each for table in self.tables for each in table.comparisons)
+        return tuple(each for each in comparisons if each.tests.adjusted is not None)
+
+    @property
     def flags(self) -> tuple[Finding, ...]:
         """The gaps that are shown."""
-        return tuple(one for one in self.findings if one.verdict == "gap shown")
+        return tuple(finding for finding in self.findings if finding.verdict == "gap shown")
 
     @property
     def pooled(self) -> int:
@@ -283,24 +231,22 @@ class GroupReport(Record):
     @property
     def by_group(self) -> dict[str, dict[str, Group]]:
         """Every group, by table and name: `report.by_group["origin"]["south"]`."""
-        return {table.name: {one.name: one for one in table.by_group} for table in self.tables}
+        return {t.name: {group.name: group for group in t.by_group} for t in self.tables}
 
     @property
     def difference(self) -> dict[str, dict[str, dict[Measure, float]]]:
         """Every difference to the reference group, by table, group and measure."""
-        found: dict[str, dict[str, dict[Measure, float]]] = {}
-        for table in self.tables:
-            groups = found.setdefault(table.name, {})
-            for one in table.comparisons:
-                groups.setdefault(one.group, {})[one.measure] = one.difference
-        return found
+        return self._by_measure("difference")
 
     @property
     def ratio(self) -> dict[str, dict[str, dict[Measure, float | None]]]:
         """Every ratio to the reference group, by table, group and measure."""
-        found: dict[str, dict[str, dict[Measure, float | None]]] = {}
+        return self._by_measure("ratio")
+
+    def _by_measure(self, figure: str) -> dict[str, dict[str, dict[Measure, Any]]]:
+        figures: dict[str, dict[str, dict[Measure, Any]]] = {}
         for table in self.tables:
-            groups = found.setdefault(table.name, {})
-            for one in table.comparisons:
-                groups.setdefault(one.group, {})[one.measure] = one.ratio
-        return found
+            groups = figures.setdefault(table.name, {})
+            for each in table.comparisons:
+                groups.setdefault(each.group, {})[each.measure] = getattr(each, figure)
+        return figures

@@ -2,13 +2,12 @@
 decisions agree with those on record.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
-from recourse_audit.records.base import Record
+from recourse_audit.records import Record
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class DecidedAs(Record):
     """How many people have this decision on record and that one from the model."""
 
@@ -17,7 +16,6 @@ class DecidedAs(Record):
     people: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GroupAgreement(Record):
     """The agreement in one group of people; groups too small to be shown are left out."""
 
@@ -27,7 +25,6 @@ class GroupAgreement(Record):
     agreeing: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Disagreement(Record):
     """One person on whom the record and the model differ; `margin` is the model's."""
 
@@ -37,7 +34,6 @@ class Disagreement(Record):
     margin: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class BetterRule(Record):
     """Another rule, under which the model agrees with the record on more people.
 
@@ -50,13 +46,12 @@ class BetterRule(Record):
     agreeing: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Agreement(Record):
     """The decisions in a column of the nodes, compared with the model's.
 
     `compared` people have both; `unrecorded` have none on record, and the model gives `undecided`
-    no answer. `outside` counts those who disagree and have a feature below or above anything that
-    people who agree have; `outside_features` names those features, the most frequent first.
+    no answer. `outside` counts those who disagree and have a feature beyond anything that people
+    who agree have; `outside_features` names those features, the most frequent first.
     """
 
     column: str
@@ -87,65 +82,45 @@ class Agreement(Record):
 
 RuleName = Literal["argmax", "cut_off", "cut_off_by", "quota"]
 
-# What a reader must know when a probe fails.
-NOTES = {
-    "deterministic": "The same question gets different answers: the model was probably exported "
-    "with its dropout active. Figures in this audit cannot be reproduced; ask for an export in "
-    "evaluation mode.",
-    "node_order": "Answers depend on the order in which nodes are listed. This audit always lists "
-    "nodes in ascending order, but another order would give other decisions.",
-    "tie_order": "Answers depend on the order in which ties are listed: messages are lost when "
-    "several arrive at one node (a known fault of exports below opset 16), so the model's numbers "
-    "are probably not those its makers measured.",
-    "ties_matter": "Answers do not change when ties do: the training graph was probably baked "
-    "into the export. No explanation by ties is possible.",
-    "packing": "A graph's answer changes with what is asked beside it, so every graph is asked "
-    "alone, which is slower.",
-    "depth": "Every node of a query reaches every other, however far apart, so no number of hops "
-    "bounds what a decision rests on.",
-}
-NO_ROOM = (
-    "The model was exported for a size too small to measure how many hops reach a node; declare "
-    "model.depth."
-)
+# What a reader must know: which probe failed; that the depth is without limit, or could not be
+# measured, or is not the declared one; that the graph has no ties, or only loops; that the model
+# gave two answers to a call, or when it was asked about everybody.
+NoteCode = Literal[
+    "deterministic",
+    "node_order",
+    "tie_order",
+    "ties_matter",
+    "packing",
+    "depth",
+    "no_room",
+    "declared",
+    "no_ties",
+    "only_loops",
+    "repeats",
+    "whole_graph",
+]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Repeats(Record):
     """How many calls of the model were made twice, and how many of them got two answers.
 
-    A call puts one graph or many to the model. `largest` is the largest difference of a probability
-    (of a score, if the model gives scores) between two answers to one call.
+    `largest` is the largest difference of a probability (or score) between two answers to one call.
     """
 
     calls: int = 0
     differed: int = 0
     largest: float = 0.0
 
-    def __str__(self) -> str:
-        """The result in words."""
-        if not self.calls:
-            return "no call of the model was repeated"
-        calls = "1 call" if self.calls == 1 else f"{self.calls:,} calls"
-        if not self.differed:
-            return f"{calls} of the model repeated, all with the same answer"
-        return (
-            f"{calls} of the model repeated, {self.differed:,} with a different answer (by up to "
-            f"{self.largest:.2g} in a probability or score)"
-        )
-
 
 NO_REPEATS = Repeats()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ProbeReport(Record):
     """What may be relied on when asking a model; true is good.
 
     `sender_degree` says whether a sender's own number of ties weighs its message, and is neither
-    good nor bad: it tells in which form one question can hold many what-ifs. None where no form
-    can, so that every what-if is asked by itself. `notes` has a sentence for every probe that
-    failed, and for what else a reader must know first.
+    good nor bad: it tells in which form one question can hold many what-ifs; None where no form
+    can. `notes` has the codes of what a reader must know first, with their figures.
     """
 
     deterministic: bool
@@ -155,68 +130,57 @@ class ProbeReport(Record):
     packing: bool
     depth: int | None
     sender_degree: bool | None = None
-    notes: dict[str, str] = field(default_factory=dict)
+    notes: dict[NoteCode, dict[str, float]] = field(default_factory=dict)
 
     @property
     def failed(self) -> tuple[str, ...]:
         names = ("deterministic", "node_order", "tie_order", "ties_matter", "packing")
         return tuple(name for name in names if not getattr(self, name))
 
-    def with_repeats(self, repeats: Repeats) -> "ProbeReport":
-        """The same, with a first note if the model gave two answers to one query."""
-        return self._with_note("repeats", f"{repeats}", repeats)
+    def with_note(self, code: NoteCode, **figures: float) -> "ProbeReport":
+        """The same, with one more note, which comes first."""
+        floats = {name: float(value) for name, value in figures.items()}
+        return replace(self, notes={code: floats, **self.notes})
 
-    def with_whole_graph_repeated(self, repeats: Repeats) -> "ProbeReport":
-        """The same, with a first note if it did so when it was asked about the whole graph."""
-        words = (
-            "asked twice about the decisions on the whole graph, it gave different answers (by up "
-            f"to {repeats.largest:.2g} in a probability or score)"
-        )
-        return self._with_note("whole_graph", words, repeats)
-
-    def _with_note(self, key: str, words: str, repeats: Repeats) -> "ProbeReport":
+    def with_repeats(
+        self, repeats: Repeats, code: Literal["repeats", "whole_graph"] = "repeats"
+    ) -> "ProbeReport":
+        """The same, with a first note if the model gave two answers to one call."""
         if not repeats.differed:
             return self
-        note = (
-            f"THE MODEL IS NOT DETERMINISTIC: {words}. Figures in this audit hold only as far as "
-            "that; ask for an export in evaluation mode."
-        )
-        return replace(self, notes={key: note, **self.notes})
+        figures = {"calls": repeats.calls, "differed": repeats.differed}
+        return self.with_note(code, largest=repeats.largest, **figures)
 
-
-FORMAT = 4
 
 Size = int | str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ModelInput(Record):
-    """One input as the file declares it, the role it plays, and why we think so.
+class Port(Record):
+    """An input or output as the file declares it.
 
-    `shape` has a number or a name for each axis, None where the file gives neither. `role` is None
-    where no role could be guessed.
+    `shape` has a number or a name for each axis, None where the file gives neither.
     """
 
     name: str
     dtype: str
     shape: tuple[Size, ...]
+
+
+class ModelInput(Port):
+    """One input, the role it plays, if one could be guessed, and why."""
+
     role: str | None
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ModelOutput(Record):
+class ModelOutput(Port):
     """The output that decisions are read from, what its numbers are, and why we think so."""
 
-    name: str
-    dtype: str
-    shape: tuple[Size, ...]
     kind: str | None
     classes: int | None
     why: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RuleReport(Record):
     """The rule that decides, and how many people of the graph it lets in and refuses.
 
@@ -232,19 +196,14 @@ class RuleReport(Record):
     undecided: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ListedOutput(Record):
+class ListedOutput(Port):
     """Any output of a model: what one of its rows is about, and what the rows look like.
 
     `rows` is "node", "graph", "tie" or "other"; None where it was not measured or is not read.
-    `hops` is measured where several outputs have one row per node, and is None where nothing was
-    measured or there is no limit. `taken` says why decisions are read from this output; it is
-    empty for the others.
+    `hops` is measured where several outputs have one row per node; None where there is no limit.
+    `taken` says why decisions are read from this output; it is empty for the others.
     """
 
-    name: str
-    dtype: str
-    shape: tuple[Size, ...]
     rows: str | None
     columns: int | None
     looks: str
@@ -252,7 +211,6 @@ class ListedOutput(Record):
     taken: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PreprocessingProbes(Record):
     """What may be relied on when asking a pipeline; true is good.
 
@@ -270,17 +228,12 @@ class PreprocessingProbes(Record):
         return tuple(name for name in names if getattr(self, name) is False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class PreprocessingInput(Record):
+class PreprocessingInput(Port):
     """One input of a pipeline as the file declares it, and the columns that it takes, in order."""
 
-    name: str
-    dtype: str
-    shape: tuple[Size, ...]
     columns: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PreprocessingReport(Record):
     """A sealed pipeline: raw columns in, `features` numbers per person out, through `output`."""
 
@@ -292,17 +245,15 @@ class PreprocessingReport(Record):
     probes: PreprocessingProbes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ModelReport(Record):
     """A model's inputs and outputs, and what the probes found.
 
     Where the model cannot be asked at all, `problem` says why and there are no probes. `output` is
-    None where several outputs could hold the decision and none is beyond doubt. `preprocessing` is
-    None where the model takes columns of the node table as they are. The rule that decides, and its
-    agreement with decisions on record, are known from an `audit.toml` only.
+    None where several outputs could hold the decision and none is beyond doubt. The rule that
+    decides, and its agreement with decisions on record, are known from an `audit.toml` only.
     """
 
-    format: int
+    format: Literal[5] = 5
     sha256: str
     inputs: tuple[ModelInput, ...]
     output: ModelOutput | None

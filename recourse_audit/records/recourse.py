@@ -1,11 +1,11 @@
 """What a subject could change, or how sure it is that there is nothing."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import sqrt
 from statistics import NormalDist
 from typing import Literal, get_args
 
-from recourse_audit.records.base import Record
+from recourse_audit.records import Record
 from recourse_audit.records.search import Tie
 
 Outcome = Literal["serves", "does_not_serve", "does_not_apply", "not_settled"]
@@ -37,13 +37,11 @@ ForbiddenCode = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CommonAction(Record):
     """A change of one kind with its amount.
 
-    Of ties (`do` is "drop" or "add"), `what` is their kind and `ties` their number, or "all" where
-    the policy lets them end only together. A number moves `by` so much, in the user's `unit`; a
-    category changes `to` a value.
+    Of ties, `what` is their kind and `ties` their number, or "all" where the policy lets them end
+    only together. A number moves `by` so much, in the user's `unit`; a category changes `to`.
     """
 
     do: Literal["drop", "add", "set"]
@@ -54,14 +52,12 @@ class CommonAction(Record):
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CommonOutcome(Record):
     """What one of these actions does for one subject.
 
-    It "serves": with it the model decides favourably, at this `cost`. It "does_not_apply": the
-    policy permits the subject no such change. Where it can be taken in several ways (which tie is
-    dropped?), it serves if one of them does, and is "not_settled" if none of those that were asked
-    about does and some were not.
+    It "serves", at this `cost`; or the policy permits the subject no such change. Where it can be
+    taken in several ways (which tie is dropped?), it serves if one of them does, and is
+    "not_settled" if none of those that were asked about does and some were not.
     """
 
     action: CommonAction
@@ -98,7 +94,6 @@ FROM_AND_TO: dict[str, object] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TieAction(Record):
     """A tie to drop or to add, by its ends and its kind."""
 
@@ -113,7 +108,6 @@ class TieAction(Record):
         return (self.tie,)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TogetherAction(Record):
     """All of the subject's ties of a kind, which end together: one change at one cost."""
 
@@ -123,7 +117,6 @@ class TogetherAction(Record):
     cost: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Move(Record):
     """An attribute before and after, in the user's units. In JSON: `from` and `to`.
 
@@ -138,7 +131,6 @@ class Move(Record):
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SetAction(Record):
     """An attribute to change, in the user's units, and the attributes that move along with it."""
 
@@ -156,12 +148,8 @@ class SetAction(Record):
 Action = TieAction | TogetherAction | SetAction
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Survival(Record):
-    """In how many of some draws an option still worked, with Wilson's 95 % interval of the share.
-
-    Draws are few and another seed gives another share; the interval says how far off it may be.
-    """
+    """In how many draws an option still worked, with Wilson's 95 % interval of the share."""
 
     count: int
     share: float
@@ -169,7 +157,6 @@ class Survival(Record):
     high: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Robustness(Record):
     """How often an option still works when the graph around it changes a little.
 
@@ -181,13 +168,13 @@ class Robustness(Record):
     attributes: Survival
 
     @property
-    def held(self) -> int:
-        """In how many draws it held in the weaker of the two tests."""
+    def successes(self) -> int:
+        """In how many draws it worked in the weaker of the two tests."""
         return min(self.ties.count, self.attributes.count)
 
     @property
-    def held_share(self) -> float:
-        """The share of draws in which it held in the weaker of the two tests."""
+    def success_share(self) -> float:
+        """The share of draws in which it worked in the weaker of the two tests."""
         return min(self.ties.share, self.attributes.share)
 
 
@@ -207,12 +194,11 @@ def wilson(count: float, of: float, confidence: float = 0.95) -> tuple[float, fl
     return max(low, 0.0), min(high, 1.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SideEffects(Record):
     """Whose other decisions an option changes; `other` are changes between classes of one kind.
 
-    Not `measured`: the part of the graph that the option reaches is too large (for us, or for an
-    export of fixed size), or the model answers for one person per query.
+    Not `measured`: what the option reaches is too large, or the model answers for one person per
+    query.
     """
 
     measured: bool
@@ -221,16 +207,13 @@ class SideEffects(Record):
     other: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Option(Record):
     """Changes with which the model decides favourably.
 
-    `verified_on` says on what the finished option was last put to the model: the "whole graph",
-    or the subject's "neighbourhood" where the whole graph is too large to be asked about by every
-    worker. `score` is what the rule compares with its line, and `margin` how far that is on the
-    favourable side (see `DecisionLine`). `minimal`: every part of it that the policy permits was
-    tried, and none works. `source` says how it was found: "counterfactual", "effect",
-    "exhaustive" or "common action".
+    `verified_on` says on what it was last put to the model: the subject's "neighbourhood" where the
+    whole graph is too large to be asked about by every worker. `score` and `margin` are as in
+    `DecisionLine`. `minimal`: every part of it that the policy permits was tried, and none works.
+    `source` says how it was found: "counterfactual", "effect", "exhaustive" or "common action".
     """
 
     actions: tuple[Action, ...]
@@ -247,7 +230,6 @@ class Option(Record):
     side_effects: SideEffects
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Permitted(Record):
     """How many changes a policy permits a subject: ties to drop and add, levels by attribute.
 
@@ -259,7 +241,6 @@ class Permitted(Record):
     set: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LeftOutLevels(Record):
     """How many levels of an attribute were left out, because they move another one too far."""
 
@@ -268,15 +249,13 @@ class LeftOutLevels(Record):
     levels: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class LeftOut(Record):
     """How many combinations were left out because of what else would be so after them.
 
-    `implications`: a change would take an attribute that moves along out of its range, or against
-    its own rule. `conditions`: the result would break a condition of the policy. `formulas`: a
-    derived column would have no finite value. Each combination counts once: by implications first,
-    then by formulas. None where there are too many to be counted. `levels` says which implications
-    these are, and `by_condition` how many combinations break which condition.
+    `implications`: an attribute that moves along would leave its range, or break its own rule;
+    `levels` says which. `conditions`: the result would break a condition of the policy. `formulas`:
+    a derived column would have no finite value. Each combination counts once: by implications
+    first, then by formulas. None where there are too many to be counted.
     """
 
     implications: int = 0
@@ -293,18 +272,15 @@ class LeftOut(Record):
         return self.implications + self.conditions + self.formulas
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Certificate(Record):
     """How far the search for options looked.
 
     `possible` counts all combinations of at most `max_changes` changes that the rules permit one by
     one, `left_out` those of them that were not tried because of what would follow, `tried` those
     put to the model. What contains a combination that works is covered without being tried; where
-    none works, `tried` and `left_out` add up to `possible`.
-    `exhaustive`: all were tried, covered or left out; `complete_up_to` is the largest size of which
-    that is so. `permitted` counts the changes, `denied` the ties left out as never suggested,
-    `unasked` the combinations for which an export of fixed size has no room. `reason` says why less
-    than all was tried.
+    none works, `tried` and `left_out` add up to `possible`. `exhaustive`: all were tried, covered
+    or left out; `complete_up_to` is the largest size of which that is so. `denied` counts the ties
+    never suggested, `unasked` the combinations for which an export of fixed size has no room.
     """
 
     max_changes: int
@@ -319,7 +295,6 @@ class Certificate(Record):
     reason: CertificateReason | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class DroppableTie(Record):
     """A tie that the policy would let a subject drop."""
 
@@ -327,7 +302,6 @@ class DroppableTie(Record):
     kind: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Compared(Record):
     """How many answers about changes were asked again on the whole graph.
 
@@ -344,16 +318,14 @@ class Compared(Record):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Recourse(Record):
     """What a subject could change, or how sure it is that there is nothing.
 
     `margin` is that of the decision as it stands. `evaluations` counts the combinations that the
-    search for options put to the model, `evaluated_on` says on what, and is None where nothing
-    was; `compared` are those that were asked again on the whole graph. `droppable` are all ties
-    that could have been dropped, in the order of the graph. `common_actions` has every action of
-    the list that is the same for everybody; it is empty where none was asked about. `error` is what
-    went wrong, if anything did.
+    search put to the model, `evaluated_on` says on what; `compared` are those that were asked again
+    on the whole graph. `droppable` are all ties that could have been dropped, in the order of the
+    graph. `common_actions` has every action of the list that is the same for everybody, if any was
+    asked about.
     """
 
     status: RecourseStatus
@@ -368,7 +340,6 @@ class Recourse(Record):
     common_actions: tuple[CommonOutcome, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class OutsideRange(Record):
     """A number that nobody in the graph has: below the lowest or above the highest there is."""
 
@@ -380,7 +351,6 @@ class OutsideRange(Record):
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Forbidden(Record):
     """Something that the policy would not let anybody suggest, and the names and figures in it.
 
@@ -397,12 +367,11 @@ def forbid(code: ForbiddenCode, **details: float | str) -> Forbidden:
     return Forbidden(code=code, details=details)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class WhatIf(Record):
     """What the model decides on the whole graph after changes that somebody chose by hand.
 
-    `forbidden` has an entry for each thing that the policy would not let anybody suggest.
-    `outside` has the numbers that nobody in the graph has, where the answer is an extrapolation.
+    `forbidden` is what the policy would not let anybody suggest, `outside` the numbers that nobody
+    in the graph has, where the answer is an extrapolation.
     """
 
     actions: tuple[Action, ...]

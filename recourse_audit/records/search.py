@@ -1,19 +1,17 @@
 """What a search found for one subject, and how far it looked."""
 
-from dataclasses import dataclass
 from typing import Literal
 
-from recourse_audit.records.base import Record
+from recourse_audit.records import Record
 
 Tie = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Explanation(Record):
     """A small tree that holds the subject, and what the model answers on it alone.
 
-    `score` is what the decision rule compares with its line: None where the likeliest class wins.
-    A score model has no `probabilities`.
+    `score` is what the rule compares with its cut-off: None where the likeliest class wins. A score
+    model has no `probabilities`.
     """
 
     nodes: tuple[str, ...]
@@ -23,7 +21,6 @@ class Explanation(Record):
     score: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Ranks(Record):
     """Competition ranks of a pair among all pairs of its subject."""
 
@@ -32,14 +29,12 @@ class Ranks(Record):
     sum: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class WholeGraph(Record):
     """What the model answers for the subject on the whole graph without some ties.
 
     `effect` is how far the probability of the subject's decision moves, or the score of a score
-    model: the figure without the ties minus that of the subject. `decision` is by the audit's own
-    rule; under a quota, at the line as it stands, everybody else being as they are. `flips` says
-    whether it is another decision than the subject's.
+    model. `decision` is by the audit's own rule; under a quota, at the cut-off as it stands.
+    `flips` says whether it is another decision than the subject's.
     """
 
     probabilities: dict[str, float]
@@ -50,15 +45,13 @@ class WholeGraph(Record):
     flips: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Counterfactual(Record):
     """An explanation with some ties removed, and what removing them does.
 
-    `layer` is the non-dominated layer it was taken from, 1 being the front; `dominates` counts
-    the pairs it dominates; `dominates_baselines` says which baselines' picks are among them.
-    `relevance` is |μ|. The sign of `signed_relevance` says on which side of the whole graph's
-    answer the rest lies (above 0: farther from it than the explanation), and nothing of whether
-    the decision gains or loses: that is in `probabilities`.
+    `layer` is the non-dominated layer it was taken from, 1 being the front; `dominates` counts the
+    pairs it dominates. `relevance` is |μ|. The sign of `signed_relevance` says on which side of the
+    whole graph's answer the rest lies (above 0: farther from it than the explanation), and nothing
+    of whether the decision gains or loses: that is in `probabilities`.
 
     All of that is about the explanation alone. `whole_graph` is what removing the same ties, every
     parallel one included, does on the whole graph; None where it was not asked about, or where the
@@ -80,25 +73,16 @@ class Counterfactual(Record):
     whole_graph: WholeGraph | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class CarryingSet(Record):
+class CarryingSet(WholeGraph):
     """Ties within the model's reach, and what removing all of them does on the whole graph.
 
-    `size` is the number of ties; several ties between two people are one. The other fields are
-    those of `WholeGraph`.
+    `size` is the number of ties; several ties between two people are one.
     """
 
     removed: tuple[Tie, ...]
     size: int
-    probabilities: dict[str, float]
-    score: float | None = None
-    effect: float
-    decision: str
-    favourable: bool
-    flips: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SetsTried(Record):
     """How many sets of one size were tried, of all that the ties within reach make up.
 
@@ -112,19 +96,16 @@ class SetsTried(Record):
     own_of: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Carriers(Record):
     """The ties that carry the decision on the whole graph: small sets that move it most.
 
-    `front` has the best set of each size, smallest first: the one that moves the answer farthest
-    away from the decision. A size is left out if no set of it moves the answer farther than a
-    smaller set does, so the front is empty where nothing that was tried moves it that way.
-    `smallest_flip` is the smallest set found that changes the decision; of several, the one that
-    moves the answer farthest. `own_ties` of the `ties_in_reach` are the subject's own, and `own`
-    has what removing one of these alone does: at most 60, those that move the answer farthest
-    first, whichever way. `coverage` is exhaustive if every set of up to `max_ties` of them was
-    tried; if not, larger sets were grown from the best smaller ones, and `tried` says how many of
-    how many.
+    `front` has the set of each size that moves the answer farthest away from the decision, smallest
+    first; a size is left out if a smaller set moves it as far. `smallest_flip` is the smallest set
+    found that changes the decision; of several, the one that moves the answer farthest. `own` has
+    what removing one of the subject's own ties alone does: at most 60, those that move the answer
+    farthest first, whichever way. `coverage` is exhaustive if every set of up to `max_ties` of the
+    `ties_in_reach` was tried; if not, larger sets were grown from the best smaller ones, and
+    `tried` says how many of how many.
     """
 
     front: tuple[CarryingSet, ...]
@@ -137,7 +118,6 @@ class Carriers(Record):
     tried: tuple[SetsTried, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class FrontPair(Record):
     """One pair that no other dominates."""
 
@@ -147,12 +127,10 @@ class FrontPair(Record):
     relevance: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Sample(Record):
-    """A uniform sample of a subject's subgraphs.
+    """A uniform sample of a subject's subgraphs: `drawn` of `of`.
 
-    `drawn` subgraphs of `of` were drawn; with the confidence given, the winner is dominated
-    through at most `bound` of all subgraphs.
+    With the confidence given, the winner is dominated through at most `bound` of all subgraphs.
     """
 
     drawn: int
@@ -162,12 +140,11 @@ class Sample(Record):
     confidence: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SearchExtent(Record):
     """How far a search looked: its limits, what it counted, and whether it saw everything.
 
     `subgraphs` counts every candidate that holds the subject, the subject alone included; with
-    a sample it may be an estimate. `queries` counts the graphs that the model was asked about.
+    a sample it may be an estimate.
     """
 
     max_nodes: int
@@ -179,7 +156,6 @@ class SearchExtent(Record):
     sample: Sample | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ObjectiveGrid(Record):
     """Where the pairs of a subject lie: a grid over the ranges of simulatability and relevance.
 
@@ -195,8 +171,7 @@ class ObjectiveGrid(Record):
     counts: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeNumbers:
+class TreeNumbers(Record):
     """A counterfactual by numbers of the graph: its nodes, its pairs, and those that it removes."""
 
     nodes: tuple[int, ...]
@@ -204,15 +179,13 @@ class TreeNumbers:
     removed: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SearchResult(Record):
     """What a search found for one subject, and how far it looked before it stopped.
 
     `front` lists the first of `front_size` pairs: where a model answers all subgraphs alike, every
-    pair is on the front. `baselines` are what other ways of choosing would have picked.
-    `objective_grid` counts all pairs; it is None where there are no pairs. `numbers` are those of
-    the counterfactuals, and `front_removed` the numbers of the pairs that those of `front` remove:
-    whatever goes on from here needs no ids.
+    pair is on the front. `baselines` are what other ways of choosing would have picked. `numbers`
+    are those of the counterfactuals, and `front_removed` the numbers of the pairs that those of
+    `front` remove: whatever goes on from here needs no ids.
     """
 
     subject: int
@@ -231,12 +204,8 @@ class SearchResult(Record):
         return self.objective_grid is not None and self.objective_grid.relevance[1] == 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SearchFailure(Record):
-    """Why there is no result for a subject; the others of its batch are not touched by it.
-
-    `queries` counts the graphs that the model was asked about before that was known.
-    """
+    """Why there is no result for a subject, after how many queries; no other is touched by it."""
 
     subject: int
     reason: str

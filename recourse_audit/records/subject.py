@@ -3,17 +3,15 @@
 Own data alone, caveats and stability, the report itself, and whether its parts fit together.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Literal
 
 from recourse_audit.errors import DocumentError
-from recourse_audit.records.base import Record
+from recourse_audit.records import Record
 from recourse_audit.records.model import NO_REPEATS, ProbeReport, Repeats, RuleName
 from recourse_audit.records.recourse import Recourse, RecourseStatus, WhatIf
 from recourse_audit.records.search import (
     Carriers,
-    CarryingSet,
     Counterfactual,
     Explanation,
     FrontPair,
@@ -37,13 +35,11 @@ NoColumns = Literal[
 NoColumnAnswer = Literal["", "no_reference", "moves_cut_off", "no_features", "not_a_number"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AnswerAlone(Record):
     """What the model answers about a subject all of whose own ties are removed; loops stay.
 
-    `value` is the summed probability of the favourable classes, or the score of a score model,
-    which has no `probabilities`. Where the answer is not a number, `decision` and `probabilities`
-    are empty and `value` is None.
+    `value` is what the rule compares: the summed probability of the favourable classes, or a score.
+    Where the answer is not a number it is None, and `decision` and `probabilities` are empty.
     """
 
     decision: str
@@ -52,17 +48,13 @@ class AnswerAlone(Record):
     value: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class OwnColumn(Record):
     """One of the subject's own columns, as the user knows it, and what another value would do.
 
-    `value` is a number in the user's `unit` or a category; None for an empty cell. `reference` is
-    the median, or the most frequent category, of the people whom the model decides on favourably:
-    of two middle values the lower one in the table, so that it is a value that somebody has.
-    `percentile` is the percentage of all people decided on with a lower value, those with an equal
-    one counting half; None for a category. `answer` is the model's on the whole graph with this
-    column at the reference and everything else as it is; where there is none, `reason` says why,
-    or `columns_reason` for all columns.
+    `reference` is the median (of two middle values the lower), or the most frequent category, of
+    the people whom the model decides on favourably. `percentile` is the percentage of all people
+    decided on with a lower value, those with an equal one counting half. `answer` is the model's on
+    the whole graph with this column at the reference and everything else as it is.
     """
 
     name: str
@@ -74,13 +66,11 @@ class OwnColumn(Record):
     reason: NoColumnAnswer = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class OwnData(Record):
-    """The subject's own data: the answer on them alone, and column by column.
+    """The subject's own data: the answer on them alone, and by the columns behind the features.
 
-    Where the answer alone was not asked, it is None and `reason` says why. `columns` are those that
-    the model's features are made from, in their order; `columns_reason` says why none of them has
-    an answer, or why none is listed.
+    `reason` says why the answer alone was not asked, `columns_reason` why no column has an answer
+    or why none is listed.
     """
 
     alone: AnswerAlone | None = None
@@ -89,26 +79,20 @@ class OwnData(Record):
     columns_reason: NoColumns = ""
 
 
-# ---------------------------------------------------------------- caveats and stability
-
-
 # Each further than the one before from the effect as it is; what is not settled is nowhere.
 Grade = Literal["holds", "weakens", "no_effect", "reverses", "not_settled"]
-
 
 # What a caveat says: its grade, unless the move is too small as it is, or was not measured.
 CaveatText = Grade | Literal["general", "unknown_reach", "too_small", "unmeasured"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AdjustedEffect(Record):
     """What removing a part does to the probability of the decision, confounders drawn or not.
 
-    `unadjusted` is the move with all features as they are, `adjusted` the mean over draws of the
-    confounders' features, `low` to `high` its interval. A move of up to `smallest` is no effect to
-    speak of. `agreeing` is the share of draws with a larger move the same way, `negligible` the
-    share with no larger move; `depends_on_whom` where the mean does not speak for nine draws in
-    ten.
+    `adjusted` is the mean over draws of the confounders' features, `low` to `high` its interval. A
+    move of up to `smallest` is no effect to speak of. `agreeing` is the share of draws with a
+    larger move the same way, `negligible` the share with no larger move; `depends_on_whom` where
+    the mean does not speak for nine draws in ten.
     """
 
     unadjusted: float
@@ -123,12 +107,10 @@ class AdjustedEffect(Record):
     grade: Grade
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Caveat(Record):
-    """What must be said beside a finding, and what it is about.
+    """What must be said beside a finding, as a code, and what it is about.
 
-    `counterfactual` is the number of the counterfactual it is about, the first being 1; None if it
-    is about all of them; `about` names it. `text` is the code of what is said.
+    `counterfactual` is its number, the first being 1; None if it is about all of them.
     """
 
     kind: Literal["general", "confounders", "unknown_reach"]
@@ -140,12 +122,8 @@ class Caveat(Record):
     effect: AdjustedEffect | None = None
 
 
-STABILITY_FORMAT = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StabilityRow(Record):
-    """One subject under one perturbation: how far the answer, and what explains it, moved.
+    """How far the answer on one subject, and what explains it, moved under one perturbation.
 
     Distances are Jaccard distances; None where there was nothing to compare.
     """
@@ -158,7 +136,6 @@ class StabilityRow(Record):
     options: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StabilityPoint(Record):
     """Means over some rows of about the same strength."""
 
@@ -168,14 +145,13 @@ class StabilityPoint(Record):
     rows: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StabilityReport(Record):
     """How stable the findings are: every row, and curves for changed and unchanged decisions.
 
-    `kind` is "links" or "models"; `unanswered` are subjects whom the model gave no number.
+    `unanswered` are subjects whom the model gave no number.
     """
 
-    format: int
+    format: Literal[1] = 1
     kind: Literal["links", "models"]
     subjects: int
     unanswered: tuple[str, ...]
@@ -184,24 +160,16 @@ class StabilityReport(Record):
     unchanged: tuple[StabilityPoint, ...]
 
 
-# ---------------------------------------------------------------- the report
-
-
 # Why ties explain nothing: there are none; whichever were removed, the answer stayed the same;
 # those of the first counterfactual leave it as it is, though others move it; the model's answers
 # do not change with ties at all.
 Note = Literal["", "no_ties", "no_tie_moves", "first_moves_nothing", "ties_do_not_matter"]
 
 
-FORMAT = 8
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Decision(Record):
-    """What was decided on a subject, by the model's answer on the whole graph.
+    """What was decided on a subject; empty where the model's answer is not a number.
 
-    Where the answer is not a number, `decision` and `probabilities` are empty; a score model has no
-    probabilities.
+    A score model has no probabilities.
     """
 
     id: str
@@ -210,17 +178,16 @@ class Decision(Record):
     probabilities: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class DecisionLine(Record):
-    """How the decision was taken: the rule, what it compared with which line, and how far apart.
+    """How the decision was taken: the rule, what it compared with which cut-off, how far apart.
 
-    `cut_off` is the line: the cut-off for this person, or, under a quota, the value of the last of
-    the others who is let in. `score` is what is compared with it, the summed probability of the
-    favourable classes or the score of a score model. Both are None where the likeliest class wins.
-    `margin` is how far the score is on the favourable side, in its own units; without a line, the
-    probability of the best favourable class minus that of the best other one. `better` is None
-    for probabilities. Under a quota, `places` are given away, and the subject ranks at `rank`.
-    `recorded` is the decision on record, if a column names it.
+    `cut_off` is that for this person, or, under a quota, the value of the last of the others who is
+    let in. `score` is what is compared with it, the summed probability of the favourable classes or
+    the score of a score model. Both are None where the likeliest class wins. `margin` is how far
+    the score is on the favourable side, in its own units; without a cut-off, the probability of the
+    best favourable class minus that of the best other one. `better` is None for probabilities.
+    Under a quota, `places` are given away, and the subject ranks at `rank`. `recorded` is the
+    decision on record, if a column names it.
     """
 
     rule: RuleName
@@ -233,12 +200,11 @@ class DecisionLine(Record):
     recorded: str | None = None
 
     @property
-    def scored(self) -> bool:
+    def has_score(self) -> bool:
         """Whether the model gives scores, which are no probabilities."""
         return self.better is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EgoNode(Record):
     """Somebody near a subject, and the decision on them: empty where the answer is not a number."""
 
@@ -248,7 +214,6 @@ class EgoNode(Record):
     favourable: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EgoTie(Record):
     """The ties of one kind between two nodes; `count` of them, where parallel ties are allowed."""
 
@@ -257,12 +222,11 @@ class EgoTie(Record):
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EgoNetwork(Record):
     """The nodes within some hops of a subject, nearest first, the subject included.
 
-    `shown` of `total` nodes are listed: at most `limit`, unless the counterfactuals hold more. All
-    nodes of the counterfactuals are among them. `ties` are those between the listed nodes.
+    `shown` of `total` nodes are listed, with the ties between them: at most `limit`, unless the
+    counterfactuals hold more, whose nodes all are.
     """
 
     nodes: tuple[EgoNode, ...]
@@ -273,18 +237,16 @@ class EgoNetwork(Record):
     limit: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class SubjectReport(Record):
     """All that was found about one subject.
 
     `explanation` is that of the first counterfactual. `carriers` is None where there are no ties
-    within reach, or where they were not searched for. `note` says why ties explain nothing, where
-    they do not; `error` says what went wrong. `queries` counts every graph that the model was
-    asked about for this subject, those that were asked twice included twice. Without any ties there
-    is no ego network.
+    within reach, or where they were not searched for. `note` says why ties explain nothing; `error`
+    says what went wrong. `queries` counts every graph that the model was asked about for this
+    subject, those asked twice included twice. Without any ties there is no ego network.
     """
 
-    format: int
+    format: Literal[9] = 9
     subject: Decision
     decision: DecisionLine
     search: SearchExtent | None = None
@@ -346,17 +308,27 @@ def check_consistent(report: SubjectReport) -> SubjectReport:
 
 
 def _problems(report: SubjectReport) -> Iterator[str]:
-    listed: set[str] | None = None
-    if report.ego_network is not None:
-        listed = {node.id for node in report.ego_network.nodes}
-        yield from _ego_network_problems(report.ego_network, listed, report.subject.id)
+    network, grid = report.ego_network, report.objective_grid
+    if network is not None:
+        listed = {node.id for node in network.nodes}
+        if len(listed) != len(network.nodes):
+            yield "the ego network lists somebody twice"
+        if report.subject.id not in listed:
+            yield "the ego network lacks the subject"
+        if not all(listed.issuperset(tie.ends) for tie in network.ties):
+            yield "the ego network has a tie of somebody whom it does not list"
+        for counterfactual in report.counterfactuals:
+            if not listed.issuperset(counterfactual.explanation.nodes):
+                yield "the ego network lacks somebody of the explanation"
     for number, counterfactual in enumerate(report.counterfactuals, start=1):
-        wrong = _counterfactual_problems(counterfactual, report, listed)
-        yield from (f"counterfactual {number}: {problem}" for problem in wrong)
+        problems = _counterfactual_problems(counterfactual, report)
+        yield from (f"counterfactual {number}: {problem}" for problem in problems)
     if report.carriers is not None:
         yield from _carrier_problems(report.carriers, report)
-    if report.objective_grid is not None:
-        yield from _grid_problems(report.objective_grid)
+    if grid is not None:
+        cells = range(grid.rows * grid.columns)
+        if min(grid.rows, grid.columns) < 1 or any(cell not in cells for cell, _ in grid.counts):
+            yield "the grid of objectives has a cell outside of it"
     yield from _answer_problems(report)
     if report.own_data is not None:
         yield from _own_data_problems(report.own_data, report)
@@ -364,73 +336,56 @@ def _problems(report: SubjectReport) -> Iterator[str]:
 
 def _answer_problems(report: SubjectReport) -> Iterator[str]:
     """Every decision has the probability of its class, or the score of a score model."""
-    scored, subject = report.decision.scored, report.subject
-    answered = [(subject.decision, subject.probabilities, report.decision.score)]
-    for option in () if report.recourse is None else report.recourse.options:
-        answered.append((option.decision, option.probabilities, option.score))
-    if report.what_if is not None:
-        tried = report.what_if
-        answered.append((tried.decision, tried.probabilities, tried.score))
-    for decision, chances, score in answered:
-        if decision and not scored and decision not in chances:
+    subject, options = report.subject, () if report.recourse is None else report.recourse.options
+    answers = [(subject.decision, subject.probabilities, report.decision.score)]
+    for answer in (*options, report.what_if):
+        if answer is not None:
+            answers.append((answer.decision, answer.probabilities, answer.score))
+    for decision, chances, score in answers:
+        if decision and not report.decision.has_score and decision not in chances:
             yield f"there is no probability of {decision!r}"
-        if decision and scored and score is None:
+        if decision and report.decision.has_score and score is None:
             yield f"there is no score behind {decision!r}"
 
 
 def _own_data_problems(own_data: OwnData, report: SubjectReport) -> Iterator[str]:
-    if own_data.alone is not None and bool(own_data.alone.decision) != (
-        own_data.alone.value is not None
-    ):
+    alone = own_data.alone
+    if alone is not None and bool(alone.decision) != (alone.value is not None):
         yield "the decision on own data alone has no value, or a value no decision"
     for column in own_data.columns:
-        if column.answer is None:
-            continue
-        if column.reference is None:
-            yield f"the column {column.name!r} has an answer and no reference"
-        yield from _whole_graph_problems(column.answer, report)
-
-
-def _ego_network_problems(network: EgoNetwork, listed: set[str], subject: str) -> Iterator[str]:
-    if len(listed) != len(network.nodes):
-        yield "the ego network lists somebody twice"
-    if subject not in listed:
-        yield "the ego network lacks the subject"
-    yield from _strangers((tie.ends for tie in network.ties), listed, "the ego network")
+        if column.answer is not None:
+            if column.reference is None:
+                yield f"the column {column.name!r} has an answer and no reference"
+            yield from _whole_graph_problems(column.answer, report)
 
 
 def _counterfactual_problems(
-    counterfactual: Counterfactual, report: SubjectReport, listed: set[str] | None
+    counterfactual: Counterfactual, report: SubjectReport
 ) -> Iterator[str]:
-    explanation = counterfactual.explanation
-    nodes = {*explanation.nodes}
-    yield from _strangers(explanation.edges, nodes, "the explanation")
-    if not nodes <= (nodes if listed is None else listed):
-        yield "the ego network lacks somebody of the explanation"
+    explanation, classes = counterfactual.explanation, report.subject.probabilities.keys()
+    if not all({*explanation.nodes}.issuperset(tie) for tie in explanation.edges):
+        yield "the explanation has a tie of somebody whom it does not list"
     if {*counterfactual.removed, *counterfactual.kept} != {*explanation.edges}:
         yield "what is removed and kept is not the explanation"
     if not _is_connected(explanation, report.subject.id):
         yield "the explanation does not hang together around the subject"
-    classes = report.subject.probabilities.keys()
-    if (
-        counterfactual.probabilities.keys() != classes
-        or explanation.probabilities.keys() != classes
-    ):
-        yield "its probabilities are of other classes"
-    if report.decision.scored and None in (counterfactual.score, explanation.score):
-        yield "it has no score"
+    for answer in (counterfactual, explanation):
+        if answer.probabilities.keys() != classes:
+            yield "its probabilities are of other classes"
+        if report.decision.has_score and answer.score is None:
+            yield "it has no score"
     if counterfactual.whole_graph is not None:
         yield from _whole_graph_problems(counterfactual.whole_graph, report)
 
 
-def _whole_graph_problems(answer: WholeGraph | CarryingSet, report: SubjectReport) -> Iterator[str]:
+def _whole_graph_problems(answer: WholeGraph, report: SubjectReport) -> Iterator[str]:
     """Its figures are of the same classes, and say what its effect and its flip say."""
-    subject, scored = report.subject, report.decision.scored
+    subject = report.subject
     if answer.probabilities.keys() != subject.probabilities.keys():
         yield "the whole graph's probabilities are of other classes"
         return
     before, after = report.decision.score, answer.score
-    if not scored:
+    if not report.decision.has_score:
         if not {subject.decision, answer.decision} <= answer.probabilities.keys():
             yield f"there is no probability of {answer.decision!r} on the whole graph"
             return
@@ -445,25 +400,17 @@ def _whole_graph_problems(answer: WholeGraph | CarryingSet, report: SubjectRepor
 
 
 def _carrier_problems(carriers: Carriers, report: SubjectReport) -> Iterator[str]:
-    sizes = [carrier.size for carrier in carriers.front]
+    sizes, flip = [carrier.size for carrier in carriers.front], carriers.smallest_flip
     if sizes != sorted({*sizes}) or any(not 1 <= size <= carriers.max_ties for size in sizes):
         yield "the sets that carry the decision are not one of each size, smallest first"
-    flips = () if carriers.smallest_flip is None else (carriers.smallest_flip,)
     if any(carrier.size != 1 for carrier in carriers.own) or len(carriers.own) > carriers.own_ties:
         yield "the subject's own ties are not listed one by one"
-    for carrier in (*carriers.front, *flips, *carriers.own):
+    for carrier in (*carriers.front, *carriers.own, *(() if flip is None else (flip,))):
         if carrier.size != len({frozenset(tie) for tie in carrier.removed}):
             yield "a set that carries the decision is of another size"
         yield from _whole_graph_problems(carrier, report)
-    if flips and not flips[0].flips:
+    if flip is not None and not flip.flips:
         yield "the smallest set that changes the decision does not change it"
-
-
-def _strangers(ties: Iterable[Tie], known: set[str], whose: str) -> Iterator[str]:
-    for tie in ties:
-        if not known.issuperset(tie):
-            yield f"{whose} has a tie of somebody whom it does not list"
-            return
 
 
 def _is_connected(explanation: Explanation, subject: str) -> bool:
@@ -476,9 +423,3 @@ def _is_connected(explanation: Explanation, subject: str) -> bool:
         reached.update(end for tie in waiting if not reached.isdisjoint(tie) for end in tie)
         waiting = left
     return reached == {*explanation.nodes}
-
-
-def _grid_problems(grid: ObjectiveGrid) -> Iterator[str]:
-    cells = grid.rows * grid.columns
-    if grid.rows < 1 or grid.columns < 1 or any(not 0 <= cell < cells for cell, _ in grid.counts):
-        yield "the grid of objectives has a cell outside of it"

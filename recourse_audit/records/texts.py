@@ -86,11 +86,11 @@ def csv_lines(rows: Iterable[Iterable[Cell]]) -> Iterator[str]:
     # Some versions of Python quote a carriage return only if lines end with one.
     writer = csv.writer(_Echo(), lineterminator="\r\n")
     for row in rows:
-        line: str = writer.writerow([_written(cell) for cell in row])
+        line: str = writer.writerow([_cell_text(cell) for cell in row])
         yield line.removesuffix("\r\n") + "\n"
 
 
-def _written(cell: Cell) -> Cell:
+def _cell_text(cell: Cell) -> Cell:
     if isinstance(cell, bool):
         return "true" if cell else "false"
     return guard(cell) if isinstance(cell, str) else cell

@@ -1,4 +1,4 @@
-"""Every change that the policy permits to one subject, as a table of arrays.
+"""Every change that the policy permits to one subject, as a table of arrays, and as edits.
 
 An action drops a tie, or all ties of a kind that end together; it adds a tie; or it moves an
 attribute to a level. Actions of one group exclude each other: every change of ties is a group of
@@ -6,19 +6,23 @@ its own, and all levels of linked attributes are one group. Groups are contiguou
 is an ascending list of rows of different groups.
 
 `action_table` is where the policy is applied: what it does not list is never suggested.
+
+Where features follow from columns, changes are made in the columns that people know: the encoder
+turns all new rows of a batch into features in one call, and what it said about a row is kept.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recourse_audit.graph.columns import Column
 from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood, reach, spans
 from recourse_audit.model.decisions import Mask
+from recourse_audit.model.edits import Edits, edits_of
 from recourse_audit.model.preprocessing import Encoder
 from recourse_audit.records.recourse import (
     Action,
@@ -29,12 +33,30 @@ from recourse_audit.records.recourse import (
     TieAction,
     TogetherAction,
 )
-from recourse_audit.recourse.attributes import Attribute, Levels, Movement, Value, round_value
+from recourse_audit.recourse.attributes import (
+    Levels,
+    Movement,
+    Value,
+    column_from,
+    column_of,
+    round_value,
+)
 from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy, relations
 
 DROP, ADD, SET = range(3)
 TIE_WORDS: tuple[Literal["drop", "add"], ...] = ("drop", "add")
 NONE = -1
+LARGEST_KEY = 2**62
+NO_PLACES = np.empty(0, np.int64)
+
+Moves = Sequence[tuple[Movement, Levels]]
+# Ties to drop or to add: their ends, kinds and relations to the subject, and the first arc of one
+# that exists. `owner` is the place of the first tie of those that it ends together with (its own
+# place, unless a rule ends them together); `rule` is the number of that rule, or -1.
+Ties = NDArray[np.void]
+TIE = np.dtype(
+    [(n, np.int64) for n in ("source", "target", "kind", "relation", "arc", "owner", "rule")]
+)
 
 
 def action_text(action: Action) -> str:
@@ -47,172 +69,133 @@ def action_text(action: Action) -> str:
     return f"{action.do} {action.tie[0]}-{action.tie[1]}:{action.kind}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TieActions:
-    """Changes of ties: their kinds and costs, and the ties that each of them ends or adds.
-
-    Change c is about the ties from `starts[c]` to `starts[c + 1]`: several, if they end `together`.
-    A tie has its ends as node numbers, and its first arc if it exists.
-    """
-
-    kind: Ints
-    cost: Floats
-    together: Mask
-    starts: Ints
-    source: Ints
-    target: Ints
-    arc: Ints
-
-    def __len__(self) -> int:
-        return len(self.kind)
-
-
-@dataclass(frozen=True, kw_only=True)
 class ActionTable:
     """The actions of one subject: ties to drop, ties to add, then levels of attributes.
 
-    Action a changes the ties from `tie_starts[a]` to `tie_starts[a + 1]` of `source` and `target`.
-    Action a sets the features `column[changes[a]:changes[a + 1]]` to `number`, in the table's
-    units; with an `encoder`, it sets columns instead, and the features follow (see `assignments`).
-    `denied` counts the ties that only the deny list forbids; `unreachable` are levels that only an
-    implied attribute forbids: how many, by family.
+    Action a changes the ties from `tie_starts[a]` to `tie_starts[a + 1]`: several if they end
+    `together`, none if it sets an attribute. A tie has its ends as node numbers (in order, if it
+    has no direction), and its first arc if it exists. Other actions are levels of the attributes of
+    `moves`: `move` is the place of the rule there (`NONE` for ties), `steps` how many signed steps
+    lead to the level. They set the features `column[changes[a]:changes[a + 1]]` to `number`, in the
+    table's units; with an `encoder`, they set columns instead, and the features follow (see
+    `assignments`).
+
+    The first `tie_actions` are about ties. `own` actions change the subject's own ties, or set an
+    attribute. Those of one `group` exclude each other: a tie, or the levels of a family. `denied`
+    counts the ties that only the deny list forbids; `unreachable` are levels that only an implied
+    attribute forbids.
     """
 
-    graph: Graph
-    subject: int
-    drops: TieActions
-    adds: TieActions
-    moves: tuple[tuple[Movement, Levels], ...]
-    denied: int = 0
-    encoder: Encoder | None = None
-    unreachable: tuple[tuple[Movement, Levels], ...] = ()
+    def __init__(
+        self,
+        policy: Policy,
+        subject: int,
+        drops: Ties,
+        adds: Ties,
+        moves: Moves,
+        *,
+        denied: int = 0,
+        unreachable: Moves = (),
+    ) -> None:
+        self.graph = policy.graph
+        self.encoder = policy.encoder
+        self.subject = subject
+        self.moves = moves
+        self.denied = denied
+        self.unreachable = unreachable
+        drops = drops[np.argsort(drops["owner"], kind="stable")]
+        ended = np.flatnonzero(np.diff(drops["owner"], prepend=-1))
+        ties = np.concatenate((drops, adds))
+        first = np.concatenate((ended, np.arange(len(drops), len(ties))))
+        lead = ties[first]
+        kind, relation = lead["kind"], lead["relation"]
+        self.source: Ints = ties["source"]
+        self.target: Ints = ties["target"]
+        if not self.graph.directed:
+            ends = self.source, self.target
+            self.source, self.target = np.minimum(*ends), np.maximum(*ends)
+        self.arc: Ints = ties["arc"]
+        levels = [own for _, own in moves]
+        sizes = [len(own) for own in levels]
+        more = (0, sum(sizes))
+        self.do = np.repeat(np.arange(3, dtype=np.int8), (len(ended), len(adds), more[1]))
+        self.kind: Ints = np.pad(kind, more)
+        self.together: Mask = np.pad(lead["rule"] >= 0, more)
+        self.own: Mask = np.pad(relation != OTHERS, more, constant_values=True)
+        self.tie_starts: Ints = np.pad(np.append(first, len(ties)), more, mode="edge")
+        self.cost: Floats = np.concatenate(
+            (policy.cost[kind, relation], *(own.cost for own in levels))
+        )
+        self.tie_actions = len(lead)
+        family = np.repeat(np.array([movement.family for movement, _ in moves], np.int64), sizes)
+        self.group = np.append(np.arange(len(lead)), len(lead) + family)
+        self.move = np.append(np.full(len(lead), NONE), np.repeat(np.arange(len(moves)), sizes))
+        no_steps = np.zeros(len(lead), np.int64)
+        self.steps: Ints = np.concatenate((no_steps, *(own.steps for own in levels)))
+        columns = [[attribute.column for attribute in movement.attributes] for movement, _ in moves]
+        widths = np.repeat(np.array([len(row) for row in columns], np.int64), sizes)
+        self.changes = np.cumsum(np.concatenate(([0], no_steps, widths)))
+        self.column: Ints = np.concatenate((NO_PLACES, *map(np.tile, columns, sizes)))
+        self.number: Floats = np.concatenate(
+            (np.empty(0), *(own.numbers.ravel() for own in levels))
+        )
 
     def __len__(self) -> int:
         return len(self.do)
 
     @cached_property
-    def do(self) -> NDArray[np.int8]:
-        counts = [len(self.drops), len(self.adds), sum(self._sizes)]
-        return np.repeat(np.arange(3, dtype=np.int8), counts)
-
-    @cached_property
-    def tie_starts(self) -> Ints:
-        """Where the ties of each action begin; an attribute has none."""
-        dropped, added = self.drops.starts, self.adds.starts
-        ends = np.full(sum(self._sizes), dropped[-1] + added[-1])
-        return np.concatenate((dropped, dropped[-1] + added[1:], ends))
-
-    @cached_property
-    def source(self) -> Ints:
-        """Where a tie starts."""
-        return np.concatenate((self.drops.source, self.adds.source))
-
-    @cached_property
-    def target(self) -> Ints:
-        """Where a tie leads."""
-        return np.concatenate((self.drops.target, self.adds.target))
-
-    @cached_property
-    def own(self) -> Mask:
-        """Whether an action changes the subject's own ties, adds one, or sets an attribute."""
-        mine = np.ones(len(self), bool)
-        first = self.tie_starts[: self._ties]
-        mine[: self._ties] = (self.source[first] == self.subject) | (
-            self.target[first] == self.subject
-        )
-        return mine
-
-    @cached_property
-    def kind(self) -> Ints:
-        """The kind of an action's ties; 0 for attributes."""
-        rest = np.zeros(sum(self._sizes), np.int64)
-        return np.concatenate((self.drops.kind, self.adds.kind, rest))
-
-    @cached_property
-    def together(self) -> Mask:
-        """Whether an action ends all ties of a kind as one change."""
-        rest = np.zeros(len(self) - len(self.drops), bool)
-        return np.concatenate((self.drops.together, rest))
-
-    def people(self, actions: Ints) -> Ints:
-        """Everybody at an end of the ties that some actions change; the subject if they set."""
-        ties, _ = spans(self.tie_starts, actions)
-        own = [self.subject] if (self.do[actions] == SET).any() else []
-        ends = (self.source[ties], self.target[ties], np.array(own, np.int64))
-        return np.unique(np.concatenate(ends))
-
-    @cached_property
-    def move(self) -> Ints:
-        """The place of an attribute's rule in `moves`; `NONE` for ties."""
-        own = np.repeat(np.arange(len(self.moves)), self._sizes)
-        return np.concatenate((np.full(self._ties, NONE), own))
-
-    @cached_property
-    def steps(self) -> Ints:
-        """Signed steps of an attribute; 0 for ties."""
-        own = [levels.steps for _, levels in self.moves]
-        return np.concatenate((np.zeros(self._ties, np.int64), *own))
-
-    @cached_property
-    def cost(self) -> Floats:
-        own = [levels.cost for _, levels in self.moves]
-        return np.concatenate((self.drops.cost, self.adds.cost, *own))
-
-    @cached_property
-    def group(self) -> Ints:
-        """Actions of one group exclude each other."""
-        families = np.array([movement.family for movement, _ in self.moves], np.int64)
-        _, number = np.unique(np.repeat(families, self._sizes), return_inverse=True)
-        return np.concatenate((np.arange(self._ties), self._ties + number))
+    def drops(self) -> int:
+        """How many actions drop ties; they come first."""
+        return int(np.searchsorted(self.do, ADD))
 
     @cached_property
     def touches(self) -> Ints:
-        """What an action touches: a tie, or an attribute at whatever level."""
-        return np.where(self.do == SET, self._ties + self.move, np.arange(len(self)))
+        """What an action touches: its ties, or an attribute at whatever level."""
+        ties = self.tie_actions
+        return np.append(np.arange(ties), ties + self.move[ties:])
 
-    @cached_property
-    def changes(self) -> Ints:
-        """Where the numbers that each action sets begin."""
-        widths = [np.full(len(levels), levels.numbers.shape[1]) for _, levels in self.moves]
-        ends = np.cumsum(np.concatenate((np.zeros(self._ties, np.int64), *widths)))
-        return np.concatenate(([0], ends))
+    def keys(self, combinations: Ints, width: int | None = None) -> NDArray[Any]:
+        """A number for each combination (or text, where numbers would be too large).
 
-    @cached_property
-    def column(self) -> Ints:
-        """The feature that each number is about; `NONE` if it is not a feature."""
-        rows = [
-            [
-                attribute.column if isinstance(attribute, Attribute) else NONE
-                for attribute in movement.attributes
-            ]
-            for movement, _ in self.moves
-        ]
-        own = [np.tile(row, size) for row, size in zip(rows, self._sizes, strict=True)]
-        return np.concatenate((np.empty(0, np.int64), *own))
-
-    @cached_property
-    def number(self) -> Floats:
-        return np.concatenate((np.empty(0), *(levels.numbers.ravel() for _, levels in self.moves)))
+        It does not depend on the order of the actions, nor, for a given `width`, on the padding.
+        """
+        width = combinations.shape[1] if width is None else width
+        digits = np.sort(combinations - NONE, axis=1)
+        base = len(self) + 1
+        if base**width < LARGEST_KEY:
+            keys: Ints = digits @ base ** np.arange(width - digits.shape[1], width)
+            return keys
+        wide = np.zeros((len(digits), width), ">i4")
+        wide[:, : digits.shape[1]] = digits[:, ::-1]
+        return wide.view(f"S{4 * width}").ravel()
 
     @property
-    def permitted_counts(self) -> Permitted:
-        """How many changes there are."""
+    def permits(self) -> Permitted:
         return Permitted(
-            drop=len(self.drops),
-            add=len(self.adds),
+            drop=self.drops,
+            add=int((self.do == ADD).sum()),
             set={movement.rule.name: len(levels) for movement, levels in self.moves},
         )
 
     @property
     def droppable(self) -> tuple[DroppableTie, ...]:
         """The ties that may be dropped, with the ids of their ends."""
-        drops, kinds, ids = self.drops, self.graph.ties.kinds, self.graph.ids
-        ends = zip(ids[drops.source].tolist(), ids[drops.target].tolist(), strict=True)
-        kind = np.repeat(drops.kind, np.diff(drops.starts))
         return tuple(
-            DroppableTie(tie=tie, kind=kinds[number])
-            for tie, number in zip(ends, kind.tolist(), strict=True)
+            DroppableTie(tie=tie, kind=self.graph.ties.kinds[self.kind[action]])
+            for action in range(self.drops)
+            for tie in self._tie_names(action)
         )
+
+    @cached_property
+    def dropping(self) -> Ints:
+        """The actions that drop ties, one for each tie that may be dropped."""
+        return np.repeat(np.arange(self.drops), np.diff(self.tie_starts[: self.drops + 1]))
+
+    def people(self, actions: Ints) -> Ints:
+        """Everybody at an end of the ties that some actions change; the subject if they set."""
+        ties, _ = spans(self.tie_starts, actions)
+        own = [self.subject] if (self.do[actions] == SET).any() else []
+        return np.unique(np.concatenate((self.source[ties], self.target[ties], np.array(own, int))))
 
     def assignments(self, action: int) -> dict[str, tuple[Value, Value]]:
         """The columns that an action sets: each value as the table holds it, and in user's units.
@@ -226,7 +209,7 @@ class ActionTable:
         columns: dict[str, tuple[Value, Value]] = {}
         for place, attribute in enumerate(movement.attributes):
             after = levels.after[row][place]
-            if isinstance(attribute, Attribute):
+            if attribute.is_number:
                 columns[attribute.name] = float(levels.numbers[row, place]), after
             elif not place or after != levels.before[place]:
                 columns[attribute.name] = after, after
@@ -241,34 +224,33 @@ class ActionTable:
         if not steps:
             return np.asarray(np.arange(len(self)) == action)
         farther = self.steps >= steps if steps > 0 else self.steps <= steps
-        same: Mask = (self.move == self.move[action]) & farther
-        return same
+        return np.asarray((self.move == self.move[action]) & farther)
 
     def records(self, actions: Ints) -> tuple[Action, ...]:
-        """Some actions as records, in the user's ids and units."""
         return tuple(self._record(int(action)) for action in actions)
 
     def _record(self, action: int) -> Action:
         if self.do[action] == SET:
             return self._set_record(action)
-        ids, span = self.graph.ids, slice(*self.tie_starts[action : action + 2].tolist())
-        ends = ids[self.source[span]].tolist(), ids[self.target[span]].tolist()
-        ties = tuple(zip(*ends, strict=True))
+        ties = self._tie_names(action)
         kind, cost = self.graph.ties.kinds[self.kind[action]], float(self.cost[action])
         if self.together[action]:
             return TogetherAction(kind=kind, ties=ties, cost=cost)
         return TieAction(do=TIE_WORDS[self.do[action]], tie=ties[0], kind=kind, cost=cost)
 
+    def _tie_names(self, action: int) -> tuple[tuple[str, str], ...]:
+        """The ties of an action, with the ids of their ends."""
+        ids, span = self.graph.ids, slice(*self.tie_starts[action : action + 2].tolist())
+        ends = ids[self.source[span]].tolist(), ids[self.target[span]].tolist()
+        return tuple(zip(*ends, strict=True))
+
     def _set_record(self, action: int) -> SetAction:
         movement, levels = self.moves[self.move[action]]
+        after = levels.after[self._level(action)]
         own, *implied = (
-            Move(attribute=attribute.name, before=before, after=after, unit=attribute.unit)
-            for attribute, before, after in zip(
-                movement.attributes, levels.before, levels.after[self._level(action)], strict=True
-            )
-            if before != after
-            or attribute is movement.attribute
-            or isinstance(attribute, Attribute)
+            Move(attribute=attribute.name, before=old, after=new, unit=attribute.unit)
+            for attribute, old, new in zip(movement.attributes, levels.before, after, strict=True)
+            if old != new or attribute is movement.attribute or attribute.is_number
         )
         return SetAction(
             attribute=own.attribute,
@@ -281,54 +263,24 @@ class ActionTable:
 
     def _level(self, action: int) -> int:
         """The place of an action among the levels of its attribute."""
-        return action - self._ties - sum(self._sizes[: self.move[action]])
-
-    @cached_property
-    def _sizes(self) -> list[int]:
-        return [len(levels) for _, levels in self.moves]
-
-    @property
-    def _ties(self) -> int:
-        return len(self.drops) + len(self.adds)
+        return action - int(np.searchsorted(self.move, self.move[action]))
 
 
 def action_table(policy: Policy, subject: int, depth: int | None) -> ActionTable:
     """List what the policy permits to a subject; `depth` is how many hops the model looks."""
     drops, denied = _drops(policy, subject, depth)
+    parts = [np.empty(0, TIE), *_new_ties(policy, subject)]
     every = [(movement, movement.levels(policy.graph, subject)) for movement in policy.movements]
     moves = [(movement, levels) for movement, levels in every if len(levels)]
     return ActionTable(
-        graph=policy.graph,
-        subject=subject,
-        drops=drops,
-        adds=_adds(policy, subject),
-        moves=tuple(sorted(moves, key=lambda move: move[0].family)),
+        policy,
+        subject,
+        drops,
+        np.concatenate(parts),
+        sorted(moves, key=lambda move: move[0].family),
         denied=denied,
-        encoder=policy.encoder,
-        unreachable=tuple((movement, levels) for movement, levels in every if levels.left_out),
+        unreachable=[(movement, levels) for movement, levels in every if levels.left_out],
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ties:
-    """Ties to drop or to add: their ends, kinds and relations to the subject.
-
-    `arc` is the first arc of a tie that exists. `owner` is the place of the first tie of those that
-    it ends together with: its own place, unless a rule ends them `together`.
-    """
-
-    source: Ints
-    target: Ints
-    kind: Ints
-    relation: Ints
-    arc: Ints
-    owner: Ints
-    together: Mask
-
-    def take(self, rows: Ints) -> "Ties":
-        """Some of the ties; owners keep their numbers."""
-        columns = (getattr(self, field.name)[rows] for field in fields(self))
-        return Ties(**dict(zip((field.name for field in fields(self)), columns, strict=True)))
 
 
 def ties_to_drop(policy: Policy, subject: int, depth: int | None) -> Ties:
@@ -357,64 +309,41 @@ def _first_arcs(graph: Graph, pairs: Ints | Indices) -> Ints:
 
 def ties_of(policy: Policy, subject: int, arcs: Ints) -> Ties:
     """The ties with these first arcs, and which of them end together."""
-    graph, alone = policy.graph, np.arange(len(arcs))
-    source, target = graph.arc_source[arcs], graph.arc_target[arcs]
+    graph, owner = policy.graph, np.arange(len(arcs))
     kind = graph.ties.kind[graph.arc_tie[arcs]].astype(np.int64)
-    relation = relations(graph, subject, source, target)
-    rule = policy.together[kind, relation]
-    owner = alone
+    ties = new_ties(graph, subject, graph.arc_source[arcs], graph.arc_target[arcs], kind)
+    rule = policy.together[kind, ties["relation"]]
     if (rule >= 0).any():
-        key = np.where(rule < 0, -1 - alone, kind * len(policy.rules) + rule)
+        key = np.where(rule < 0, -1 - owner, kind * len(policy.rules) + rule)
         _, first, place = np.unique(key, return_index=True, return_inverse=True)
         owner = first[place]
-    return Ties(
-        source=source.astype(np.int64),
-        target=target.astype(np.int64),
-        kind=kind,
-        relation=relation,
-        arc=arcs,
-        owner=owner,
-        together=rule >= 0,
-    )
+    ties["arc"], ties["owner"], ties["rule"] = arcs, owner, rule
+    return ties
 
 
-def _drops(policy: Policy, subject: int, depth: int | None) -> tuple[TieActions, int]:
+def new_ties(
+    graph: Graph, subject: int, source: Ints | Indices, target: Ints | Indices, kind: Ints
+) -> Ties:
+    """Ties that do not exist; each is a change of its own."""
+    ties = np.zeros(len(kind), TIE)
+    ties["source"], ties["target"], ties["kind"] = source, target, kind
+    ties["relation"] = relations(graph, subject, source, target)
+    ties["owner"], ties["rule"] = np.arange(len(ties)), -1
+    return ties
+
+
+def _drops(policy: Policy, subject: int, depth: int | None) -> tuple[Ties, int]:
     """Ties that may be dropped, and how many only the deny list forbids.
 
     Where one of several that end together is never suggested, none of them is.
     """
-    ties = ties_to_drop(policy, subject, depth)
-    allowed = policy.drop[ties.kind, ties.relation]
-    denied = policy.denied[ties.kind] | _leads_to_denied(policy, subject, ties.source, ties.target)
-    denied = np.bincount(ties.owner, denied)[ties.owner] > 0
-    chosen = ties.take(np.flatnonzero(allowed & ~denied))
-    return tie_actions(policy, chosen), int((allowed & denied).sum())
-
-
-def tie_actions(policy: Policy, ties: Ties) -> TieActions:
-    """Ties as changes, at the costs of their rules; the ends of one without direction in order."""
-    ties = ties.take(np.argsort(ties.owner, kind="stable"))
-    source, target = ties.source, ties.target
-    if not policy.graph.directed:
-        source, target = np.minimum(source, target), np.maximum(source, target)
-    first = np.flatnonzero(np.diff(ties.owner, prepend=-1))
-    kind = ties.kind[first]
-    return TieActions(
-        kind=kind,
-        cost=policy.cost[kind, ties.relation[first]],
-        together=ties.together[first],
-        starts=np.append(first, len(ties.owner)),
-        source=source,
-        target=target,
-        arc=ties.arc,
-    )
-
-
-def _leads_to_denied(policy: Policy, subject: int, source: Ints, target: Ints) -> Mask:
-    """Whether ties lead to a node of a kind that is never suggested, other than the subject."""
-    nodes = policy.denied_nodes
-    ends: Mask = (nodes[source] & (source != subject)) | (nodes[target] & (target != subject))
-    return ends
+    ties, nodes = ties_to_drop(policy, subject, depth), policy.denied_nodes
+    allowed = policy.drop[ties["kind"], ties["relation"]]
+    denied = policy.denied[ties["kind"]]
+    for end in (ties["source"], ties["target"]):
+        denied = denied | (nodes[end] & (end != subject))
+    denied = np.bincount(ties["owner"], denied)[ties["owner"]] > 0
+    return ties[allowed & ~denied], int((allowed & denied).sum())
 
 
 def _pairs_around(graph: Graph, subject: int, depth: int | None) -> Ints:
@@ -427,30 +356,8 @@ def _pairs_around(graph: Graph, subject: int, depth: int | None) -> Ints:
     return graph.neighbour_pair[positions[inside]].astype(np.int64)
 
 
-def _adds(policy: Policy, subject: int) -> TieActions:
+def _new_ties(policy: Policy, subject: int) -> Iterator[Ties]:
     """Ties that may be added: by kind, by direction, then by the other end."""
-    parts = [*_new_ties(policy, subject)]
-    source, target, kind, relation = (
-        np.concatenate([np.empty(0, np.int64), *(part[place] for part in parts)])
-        for place in range(4)
-    )
-    return tie_actions(policy, new_ties(source, target, kind, relation))
-
-
-def new_ties(source: Ints, target: Ints, kind: Ints, relation: Ints) -> Ties:
-    """Ties that do not exist; each is a change of its own."""
-    return Ties(
-        source=source,
-        target=target,
-        kind=kind,
-        relation=relation,
-        arc=np.zeros(len(source), np.int64),
-        owner=np.arange(len(source)),
-        together=np.zeros(len(source), bool),
-    )
-
-
-def _new_ties(policy: Policy, subject: int) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
     graph, near = policy.graph, None
     for kind, relation in np.argwhere(policy.add).tolist():
         if relation == INCOMING and not graph.directed:
@@ -464,11 +371,11 @@ def _new_ties(policy: Policy, subject: int) -> Iterator[tuple[Ints, Ints, Ints, 
             others = near
         else:
             others = np.delete(np.arange(graph.node_count), subject)
-        others = np.setdiff1d(others, tied_by(graph, subject, kind, relation))
+        others = np.setdiff1d(others, find_tied(policy, subject, kind, relation))
         others = others[~policy.denied_nodes[others]]
         own = np.full(len(others), subject)
-        ends = (own, others) if relation == OUTGOING else (others, own)
-        yield *ends, np.full(len(others), kind), np.full(len(others), relation)
+        source, target = (own, others) if relation == OUTGOING else (others, own)
+        yield new_ties(graph, subject, source, target, np.full(len(others), kind))
 
 
 def _candidate_ends(policy: Policy, subject: int, kind: int, relation: int) -> Ints:
@@ -478,19 +385,117 @@ def _candidate_ends(policy: Policy, subject: int, kind: int, relation: int) -> I
     rows = listed.of(subject)
     if listed.kind is not None:
         rows = rows[listed.kind[rows] == kind]
-    outward = listed.source[rows] == subject
     if policy.graph.directed:
-        rows = rows[outward == (relation == OUTGOING)]
-        outward = listed.source[rows] == subject
+        rows = rows[(listed.source[rows] == subject) == (relation == OUTGOING)]
+    outward = listed.source[rows] == subject
     return np.where(outward, listed.target[rows], listed.source[rows]).astype(np.int64)
 
 
-def tied_by(graph: Graph, subject: int, kind: int, relation: int) -> Ints:
+def find_tied(policy: Policy, subject: int, kind: int, relation: int) -> Ints:
     """Everyone already tied to the subject by this kind, in the same direction."""
-    pairs = graph.neighbour_pair[graph.starts[subject] : graph.starts[subject + 1]]
-    arcs, _ = spans(graph.pair_starts, pairs)
-    ends = (graph.arc_source[arcs], graph.arc_target[arcs])
-    own, other = ends if relation == OUTGOING else ends[::-1]
-    chosen = (own == subject) & (graph.ties.kind[graph.arc_tie[arcs]] == kind)
-    tied: Ints = other[chosen].astype(np.int64)
+    own = ties_of(policy, subject, own_arcs(policy.graph, subject))
+    alike = own[(own["kind"] == kind) & (own["relation"] == relation)]
+    tied: Ints = np.where(alike["source"] == subject, alike["target"], alike["source"])
     return tied
+
+
+class ActionEdits:
+    """Writes the edits that combinations of actions (padded with `NONE`) make."""
+
+    def __init__(self, table: ActionTable, own: Floats) -> None:
+        """`own` is the subject's row of features, as the model takes it."""
+        self._table = table
+        self._own = own
+        self._encoded: dict[tuple[int, ...], Floats] = {}
+
+    def of(self, combinations: Ints, asked: Ints | None = None) -> Edits:
+        """One edit for each combination; `asked` are edits and nodes, by default the subject."""
+        table, count = self._table, len(combinations)
+        do = np.where(combinations == NONE, NONE, table.do[combinations])
+        if asked is None:
+            asked = np.stack((np.arange(count), np.full(count, table.subject)))
+        changed, row, features = self._replacements(combinations, do)
+        return edits_of(
+            count,
+            asked,
+            dropped=self._drops(combinations, do),
+            added=self._adds(combinations, do),
+            replaced=np.stack((changed, np.full(len(changed), table.subject), row)),
+            features=features,
+        )
+
+    def _drops(self, combinations: Ints, do: Ints) -> Ints:
+        """Edits and arcs: two arcs next to each other, unless ties have a direction."""
+        edit, column = np.nonzero(do == DROP)
+        ties, owner = spans(self._table.tie_starts, combinations[edit, column])
+        edit, arc = edit[owner], self._table.arc[ties]
+        if self._table.graph.directed:
+            return np.stack((edit, arc))
+        return np.stack((np.repeat(edit, 2), np.column_stack((arc, arc + 1)).ravel()))
+
+    def _adds(self, combinations: Ints, do: Ints) -> Ints:
+        """Edits, sources, targets and rows of ties; a change adds one tie."""
+        table = self._table
+        edit, column = np.nonzero(do == ADD)
+        action = combinations[edit, column]
+        place = table.tie_starts[action]
+        source, target = table.source[place], table.target[place]
+        tie = len(table.graph.ties) + table.kind[action]
+        if table.graph.directed:
+            return np.stack((edit, source, target, tie))
+        pairs = ((edit, edit), (source, target), (target, source), (tie, tie))
+        return np.stack([np.column_stack(pair).ravel() for pair in pairs])
+
+    def _replacements(self, combinations: Ints, do: Ints) -> tuple[Ints, Ints, Floats]:
+        """Which edits replace the subject's features, by which row; each row is written once."""
+        table = self._table
+        sets = np.sort(np.where(do == SET, combinations, NONE), axis=1)
+        changed = np.flatnonzero(sets[:, -1] != NONE) if sets.shape[1] else NO_PLACES
+        if not len(changed):
+            return changed, changed, np.empty((0, len(self._own)), self._own.dtype)
+        keys = table.keys(sets[changed])
+        _, first, row = np.unique(keys, return_index=True, return_inverse=True)
+        chosen = sets[changed[first]]
+        features = np.repeat(self._own[None], len(chosen), axis=0)
+        with np.errstate(over="ignore"):
+            if table.encoder is not None:
+                features[:] = self._encode(table.encoder, chosen)
+            else:
+                place, column = np.nonzero(chosen != NONE)
+                entry, owner = spans(table.changes, chosen[place, column])
+                features[place[owner], table.column[entry]] = table.number[entry]
+        return changed, row, features
+
+    def _encode(self, encoder: Encoder, sets: Ints) -> Floats:
+        """The subject's features for each row of actions that set columns."""
+        keys = [tuple(action for action in row if action != NONE) for row in sets.tolist()]
+        new = [key for key in dict.fromkeys(keys) if key not in self._encoded]
+        if new:
+            features = encoder.encode(columns_after(self._table, new))
+            self._encoded |= zip(new, features, strict=True)
+        return np.array([self._encoded[key] for key in keys])
+
+
+def as_rows(combinations: Sequence[Sequence[int]]) -> Ints:
+    """Combinations of any sizes as rows, padded with `NONE`."""
+    rows = np.full((len(combinations), max(map(len, combinations), default=1)), NONE)
+    for row, combination in zip(rows, combinations, strict=True):
+        row[: len(combination)] = combination
+    return rows
+
+
+def columns_after(table: ActionTable, changes: Sequence[Sequence[int]]) -> dict[str, Column]:
+    """The subject's columns, one entry for each set of actions, with what these set."""
+    assert table.encoder is not None
+    own = {name: column_of(table.graph, name)[table.subject] for name in table.encoder.columns}
+    rows: dict[str, list[Value]] = {
+        name: [value if isinstance(value, str) else float(value)] * len(changes)
+        for name, value in own.items()
+    }
+    assigned = {action: table.assignments(action) for actions in changes for action in actions}
+    for place, actions in enumerate(changes):
+        for action in actions:
+            for name, (stored, _) in assigned[action].items():
+                if name in rows:
+                    rows[name][place] = stored
+    return {name: column_from(values) for name, values in rows.items()}

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import SettingsError
+from recourse_audit.graph.columns import Column, as_strings
 from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.records.recourse import Forbidden, forbid
 from recourse_audit.settings import AttributeRule
@@ -46,6 +47,22 @@ def column_of(graph: Graph, name: str) -> NDArray[np.generic]:
     return graph.attributes[name]
 
 
+def columns_of(graph: Graph, names: Sequence[str], nodes: Ints) -> dict[str, Column]:
+    """Some columns of some nodes, numbers as float64."""
+    columns = {name: column_of(graph, name)[nodes] for name in names}
+    return {
+        name: values.astype(np.float64) if values.dtype.kind in "biuf" else values
+        for name, values in columns.items()
+    }
+
+
+def column_from(values: Sequence[Value]) -> Column:
+    """Values as an array of numbers or of text."""
+    if values and isinstance(values[0], str):
+        return as_strings(np.array(values, object))
+    return np.array(values, np.float64)
+
+
 def is_category(graph: Graph, name: str) -> bool:
     """Whether a column holds text."""
     return column_of(graph, name).dtype.kind not in "biuf"
@@ -58,12 +75,14 @@ def is_missing(value: Value) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribute:
-    """A number that features depend on, in the user's units, and the range of its values.
+    """What features depend on, in the user's units: a number with a range, or a category.
 
-    `column` is its place among the features, or -1.
+    `column` is its place among the features, or -1. A category has the `labels` that the data or
+    the settings know; a number has none.
     """
 
     name: str
+    labels: tuple[str, ...] | None = None
     column: int = -1
     unit: str = ""
     scale: float = 1.0
@@ -72,9 +91,13 @@ class Attribute:
     low: float = -math.inf
     high: float = math.inf
 
-    def of(self, graph: Graph, subject: int) -> float:
-        """A person's value."""
-        return self.user_value(column_of(graph, self.name)[subject])
+    @property
+    def is_number(self) -> bool:
+        return self.labels is None
+
+    def of(self, graph: Graph, subject: int) -> Value:
+        value = column_of(graph, self.name)[subject]
+        return self.user_value(value) if self.is_number else str(value)
 
     def user_value(self, number: float | np.generic) -> float:
         """The user's value for a number in the table, without digits that a float32 lacks."""
@@ -86,7 +109,7 @@ class Attribute:
                 value = float(np.expm1(value))
         return round_value(value)
 
-    def table_numbers(self, values: Iterable[float]) -> Floats:
+    def table_numbers(self, values: Iterable[Value]) -> Floats:
         """The numbers in the table for some of the user's values; NaN where there is none."""
         user = np.array([*values], np.float64)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -109,8 +132,9 @@ class Attribute:
         low, high = sorted(self.user_value(end) for end in (known.min(), known.max()))
         return low, high
 
-    def holds(self, value: float) -> bool:
+    def holds(self, value: Value) -> bool:
         """Whether a user's value lies in the range, and the table can hold a number for it."""
+        assert not isinstance(value, str)
         if not self.low <= value <= self.high:
             return False
         if self.transform == "linear":  # the common case, without an array for one number
@@ -118,44 +142,30 @@ class Attribute:
         return bool(np.isfinite(self.table_numbers([value])[0]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Category:
-    """A category that features depend on, and the values that the data or the settings know."""
+def read_attribute(
+    graph: Graph, name: str, rule: AttributeRule | None, labels: Iterable[str] | None = None
+) -> Attribute:
+    """A column in the units of its rule; bounds that the rule leaves open are those of the graph.
 
-    name: str
-    labels: tuple[str, ...]
-    unit: str = ""
-
-    def of(self, graph: Graph, subject: int) -> str:
-        """A person's value."""
-        return str(column_of(graph, self.name)[subject])
-
-
-def category_of(graph: Graph, name: str, labels: Iterable[str] | None) -> Category:
-    """A category with its known values: those of its encoding, or else those in the graph."""
-    if labels is None:
-        labels = np.unique(column_of(graph, name)).tolist()
-    return Category(name=name, labels=tuple(map(str, labels)))
-
-
-def attribute_of(graph: Graph, name: str, rule: AttributeRule | None) -> Attribute:
-    """Take units and bounds from the rule, and bounds that it leaves open from the graph."""
-    column = graph.feature_names.index(name) if name in graph.feature_names else -1
-    units = Attribute(name=name, column=column)
-    if rule is not None:
-        units = Attribute(
-            name=name,
-            column=column,
-            unit=rule.unit,
-            scale=rule.scale,
-            shift=rule.shift,
-            transform=rule.transform,
-        )
+    A category has the labels of its encoding, if there are any, or else those in the graph.
+    """
+    if is_category(graph, name):
+        known = np.unique(column_of(graph, name)).tolist() if labels is None else labels
+        return Attribute(name=name, labels=tuple(map(str, known)))
+    rule = rule or AttributeRule(name=name, step=1)
+    units = Attribute(
+        name=name,
+        column=graph.feature_names.index(name) if name in graph.feature_names else -1,
+        unit=rule.unit,
+        scale=rule.scale,
+        shift=rule.shift,
+        transform=rule.transform,
+    )
     low, high = units.observed_range(graph)
     return replace(
         units,
-        low=low if rule is None or rule.min is None else rule.min,
-        high=high if rule is None or rule.max is None else rule.max,
+        low=low if rule.min is None else rule.min,
+        high=high if rule.max is None else rule.max,
     )
 
 
@@ -169,8 +179,6 @@ class Population:
     def percentiles(self, numbers: Floats) -> Floats:
         """For numbers as the table holds them: percent below, and half of those with an equal one.
 
-        Notes
-        -----
         Two binary searches per number, in a column that was sorted once.
         """
         apart = self.same * np.maximum(np.abs(numbers), 1e-300)
@@ -183,8 +191,8 @@ class Population:
 def population_of(graph: Graph, name: str) -> Population:
     """The population of one column of the graph: everybody who has a value."""
     column = column_of(graph, name)
-    same = SAME.get(column.dtype.name, 1e-9)
     numbers = column.astype(np.float64)
+    same = SAME.get(column.dtype.name, 1e-9)
     return Population(numbers=np.sort(numbers[np.isfinite(numbers)]), same=same)
 
 
@@ -216,32 +224,21 @@ class Implied:
     `allowed` are the values that a category may have before; None for any.
     """
 
-    attribute: Attribute | Category
+    attribute: Attribute
     by: float = 0.0
     to: str = ""
     allowed: frozenset[str] | None = None
 
-    def after(self, before: Value, steps: float) -> Value:
-        """The value after a signed number of steps."""
-        if isinstance(self.attribute, Category):
-            return self.to
-        assert not isinstance(before, str)
-        return round_value(before + steps * self.by)
-
-    def allows(self, before: Value, after: Value) -> bool:
-        """Whether the attribute's own range or rule allows what is implied."""
-        if isinstance(self.attribute, Category):
-            return before == after or self.allowed is None or before in self.allowed
-        assert not isinstance(after, str)
-        return self.attribute.holds(after)
-
-    def reason_against(self, before: Value, after: Value) -> Forbidden:
-        """Why the attribute's own range or rule does not allow what is implied."""
-        name = self.attribute.name
-        if isinstance(self.attribute, Category):
-            return forbid("implied_move", attribute=name, before=before, after=after)
-        low, high = self.attribute.low, self.attribute.high
-        return forbid("implied_range", attribute=name, value=after, low=low, high=high)
+    def reason_against(self, before: Value, after: Value) -> Forbidden | None:
+        """Why the attribute's own range or rule does not allow what is implied; None if it does."""
+        own = self.attribute
+        if own.is_number and not own.holds(after):
+            return forbid(
+                "implied_range", attribute=own.name, value=after, low=own.low, high=own.high
+            )
+        if own.is_number or before == after or self.allowed is None or before in self.allowed:
+            return None
+        return forbid("implied_move", attribute=own.name, before=before, after=after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,43 +246,52 @@ class Movement:
     """A rule for an attribute; attributes of one `family` are never changed together."""
 
     rule: AttributeRule
-    attribute: Attribute | Category
-    implied: tuple[Implied, ...]
-    family: int
+    attribute: Attribute
+    implied: tuple[Implied, ...] = ()
+    family: int = -1
     population: Population | None = None
 
     @property
-    def attributes(self) -> tuple[Attribute | Category, ...]:
+    def attributes(self) -> tuple[Attribute, ...]:
         """The attribute itself, then those that move along with it."""
         return (self.attribute, *(implied.attribute for implied in self.implied))
 
     @property
     def step(self) -> float:
-        """The step of a number."""
         assert self.rule.step is not None
         return self.rule.step
 
+    @property
+    def signs(self) -> Iterator[int]:
+        """The directions in which a number may move: 1 for up, then -1."""
+        yield from {"up": (1,), "down": (-1,), "any": (1, -1)}[self.rule.direction]
+
+    def values_of(self, graph: Graph, subject: int) -> tuple[Value, ...]:
+        """A person's values of the attribute and of those that move along with it."""
+        return tuple(attribute.of(graph, subject) for attribute in self.attributes)
+
     def levels(self, graph: Graph, subject: int) -> Levels:
         """Every level that a person can reach: up, then down, nearest first; or by the rule."""
-        before = tuple(attribute.of(graph, subject) for attribute in self.attributes)
+        before = self.values_of(graph, subject)
         kept: list[tuple[int, float, tuple[Value, ...]]] = []
         left_out: Counter[str] = Counter()
         for count, own, price in self.own_levels(before[0]):
             after = self.at(before, count or 1, own)
-            against = self.implied_against(before, after)
-            if against is None:
+            reason = self.reason_against_implied(before, after)
+            if reason is None:
                 kept.append((count, price, after))
             else:
-                left_out[self.implied[against].attribute.name] += 1
+                left_out[str(reason.details["attribute"])] += 1
+        every = [after for _, _, after in kept]
+        numbers = self.table_numbers(every)
         steps = np.array([count for count, _, _ in kept], np.int64)
-        numbers = self.table_numbers([after for _, _, after in kept])
         cost: Floats = np.array([price for _, price, _ in kept], np.float64)
-        if isinstance(self.attribute, Attribute):
+        if self.attribute.is_number:
             cost = self.cost(graph, subject, steps, numbers[:, 0])
         return Levels(
             steps=steps,
             before=before,
-            after=tuple(after for _, _, after in kept),
+            after=tuple(every),
             numbers=numbers,
             cost=cost,
             left_out=left_out,
@@ -301,10 +307,7 @@ class Movement:
         if isinstance(before, str):
             yield from ((0, to, cost) for to, cost in self.targets(before))
             return
-        assert isinstance(self.attribute, Attribute)
-        for sign in (1, -1):
-            if self.rule.direction == ("down" if sign > 0 else "up"):
-                continue
+        for sign in self.signs:
             for number in range(1, self._count(before, sign) + 1):
                 value = self._own(before, sign * number)
                 if self.attribute.holds(value):
@@ -313,11 +316,8 @@ class Movement:
     def reason_against(self, before: Value, after: Value) -> Forbidden:
         """Why a value is none of the levels that the attribute's own rule allows."""
         rule = self.rule
-        if isinstance(self.attribute, Category) or isinstance(before, str):
-            if rule.moves:
-                return forbid("no_move", before=before)
-            return forbid("not_a_value")
-        assert not isinstance(after, str)
+        if isinstance(after, str) or isinstance(before, str):
+            return forbid("no_move", before=before) if rule.moves else forbid("not_a_value")
         if rule.direction == ("down" if after > before else "up"):
             return forbid(
                 "wrong_direction", attribute=rule.name, direction=rule.direction, before=before
@@ -326,74 +326,74 @@ class Movement:
             return forbid("out_of_range", low=self.attribute.low, high=self.attribute.high)
         return forbid("not_a_step", step=self.step, before=before)
 
-    def implied_against(self, before: Sequence[Value], after: Sequence[Value]) -> int | None:
-        """The place of the first implied attribute that does not allow a level; None if all do."""
-        for place, implied in enumerate(self.implied):
-            if not implied.allows(before[place + 1], after[place + 1]):
-                return place
+    def reason_against_implied(
+        self, before: Sequence[Value], after: Sequence[Value]
+    ) -> Forbidden | None:
+        """Why the first implied attribute does not allow a level; None if all of them do."""
+        for implied, old, new in zip(self.implied, before[1:], after[1:], strict=True):
+            reason = implied.reason_against(old, new)
+            if reason is not None:
+                return reason
         return None
-
-    def missing(self, before: Sequence[Value]) -> str:
-        """The first of the moved attributes that has no value; empty if all have one."""
-        pairs = zip(self.attributes, before, strict=True)
-        return next((attribute.name for attribute, value in pairs if is_missing(value)), "")
 
     def table_numbers(self, after: Sequence[tuple[Value, ...]]) -> Floats:
         """Values as the table would hold them; NaN for categories."""
         numbers = np.full((len(after), len(self.attributes)), np.nan)
         for place, attribute in enumerate(self.attributes):
-            if isinstance(attribute, Attribute):
-                numbers[:, place] = attribute.table_numbers(
-                    float(values[place]) for values in after
-                )
+            if attribute.is_number:
+                numbers[:, place] = attribute.table_numbers(values[place] for values in after)
         return numbers
 
     def cost(self, graph: Graph, subject: int, steps: Ints, numbers: Floats) -> Floats:
         """What it costs to move a number by some steps, to these numbers of the table."""
-        if self.population is None:
-            by_step: Floats = np.abs(steps) * self.rule.cost
-            return by_step
-        start = np.array([float(column_of(graph, self.rule.name)[subject])])
-        there, here = map(self.population.percentiles, (numbers, start))
-        by_people: Floats = np.abs(there - here) * self.rule.cost
-        return by_people
+        far = np.abs(steps.astype(np.float64))
+        if self.population is not None:
+            start = np.array([float(column_of(graph, self.rule.name)[subject])])
+            there, here = map(self.population.percentiles, (numbers, start))
+            far = np.abs(there - here)
+        cost: Floats = far * self.rule.cost
+        return cost
 
     def at(self, before: tuple[Value, ...], steps: float, own: Value) -> tuple[Value, ...]:
         """The attribute's own value after some signed steps, then the implied ones."""
-        pairs = zip(before[1:], self.implied, strict=True)
-        return (own, *(implied.after(value, steps) for value, implied in pairs))
+        more = (
+            implied.to if isinstance(old, str) else round_value(old + steps * implied.by)
+            for old, implied in zip(before[1:], self.implied, strict=True)
+        )
+        return own, *more
 
     def targets(self, before: str) -> Iterator[tuple[str, float]]:
         """The categories that may be suggested to somebody who has this one, with their costs."""
-        if self.rule.moves:
-            for move in self.rule.moves:
-                if move.before == before:
-                    yield move.to, self.rule.cost if move.cost is None else move.cost
-        else:
+        if not self.rule.moves:
             yield from ((to, self.rule.cost) for to in self.rule.values if to != before)
+        for move in self.rule.moves:
+            if move.before == before:
+                yield move.to, self.rule.cost if move.cost is None else move.cost
 
     def steps_to(self, value: float, wanted: float) -> float:
         """How many signed steps lead from one value to another; may be a fraction."""
         sign = float(np.sign(wanted - value))
-        if self.rule.integer and value != int(value) and sign:
-            start = np.ceil(value) if sign > 0 else np.floor(value)
-            return sign + (wanted - float(start)) / self.step
-        return (wanted - value) / self.step
+        start, first = self._start(value, sign)
+        return first + (wanted - start) / self.step
 
     def _own(self, value: float, steps: float) -> float:
-        """For whole numbers, the first step leads from a fraction to the next whole number."""
-        if self.rule.integer and value != int(value) and steps:
-            start = np.ceil(value) if steps > 0 else np.floor(value)
-            return round_value(float(start) + (steps - np.sign(steps)) * self.step)
-        return round_value(value + steps * self.step)
+        start, first = self._start(value, steps)
+        return round_value(start + (steps - first) * self.step)
+
+    def _start(self, value: float, sign: float) -> tuple[float, float]:
+        """Where whole steps are counted from, and how many steps lead there.
+
+        For whole numbers, the first step leads from a fraction to the next whole number.
+        """
+        if self.rule.integer and value != int(value) and sign:
+            return float(np.ceil(value) if sign > 0 else np.floor(value)), float(np.sign(sign))
+        return value, 0.0
 
     def _count(self, value: float, sign: int) -> int:
         """How many steps lead to the end of the range, or just past it."""
-        assert isinstance(self.attribute, Attribute)
         room = self.attribute.high - value if sign > 0 else value - self.attribute.low
-        return max(0, int(min(room / self.step + 1e-6, MOST_LEVELS))) + (
-            1 if self.rule.integer and room > 0 else 0
-        )
+        steps = max(0, int(min(room / self.step + 1e-6, MOST_LEVELS)))
+        return steps + (1 if self.rule.integer and room > 0 else 0)
 
 
 def movements_of(
@@ -403,57 +403,44 @@ def movements_of(
 
     `labels` are the known values of categories that have an encoding.
     """
-    by_name = {rule.name: rule for rule in rules}
+    by_name, families = {rule.name: rule for rule in rules}, _families(rules)
 
-    def prepare(name: str) -> Attribute | Category:
-        if is_category(graph, name):
-            return category_of(graph, name, labels.get(name))
-        return attribute_of(graph, name, by_name.get(name))
+    def prepare(name: str) -> Attribute:
+        return read_attribute(graph, name, by_name.get(name), labels.get(name))
 
-    families = _families(rules)
     movements = []
     for place, rule in enumerate(rules):
-        attribute = prepare(rule.name)
-        if isinstance(attribute, Attribute):
-            _check_level_count(attribute, rule, place)
+        attribute, step = prepare(rule.name), rule.step or 1.0
+        if attribute.is_number and (attribute.high - attribute.low) / step > MOST_LEVELS:
+            raise SettingsError(
+                f"recourse.attributes[{place}].step: {step:g} makes more than {MOST_LEVELS:,} "
+                f"levels between {attribute.low:g} and {attribute.high:g}; set a larger step or a "
+                "smaller range"
+            )
         implied = []
         for implication in rule.implies:
             own = by_name.get(implication.name)
-            starts = (
-                [] if own is None else [move for move in own.moves if move.to == implication.to]
-            )
+            moves = () if own is None else own.moves
+            starts = frozenset(move.before for move in moves if move.to == implication.to)
             implied.append(
                 Implied(
                     attribute=prepare(implication.name),
                     by=implication.by or 0.0,
                     to=implication.to or "",
-                    allowed=frozenset(move.before for move in starts)
-                    if own is not None and own.moves
-                    else None,
+                    allowed=starts if moves else None,
                 )
             )
+        by_people = rule.cost_in == "percentile"
         movements.append(
             Movement(
                 rule=rule,
                 attribute=attribute,
                 implied=tuple(implied),
                 family=families[rule.name],
-                population=(
-                    population_of(graph, rule.name) if rule.cost_in == "percentile" else None
-                ),
+                population=population_of(graph, rule.name) if by_people else None,
             )
         )
     return tuple(movements)
-
-
-def _check_level_count(attribute: Attribute, rule: AttributeRule, place: int) -> None:
-    step = rule.step or 1.0
-    if (attribute.high - attribute.low) / step > MOST_LEVELS:
-        raise SettingsError(
-            f"recourse.attributes[{place}].step: {step:g} makes more than {MOST_LEVELS:,} levels "
-            f"between {attribute.low:g} and {attribute.high:g}; set a larger step or a smaller "
-            "range"
-        )
 
 
 def _families(rules: Sequence[AttributeRule]) -> dict[str, int]:

@@ -10,23 +10,22 @@ does. Only ways that the policy permits are tried, so whoever is served has an o
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from recourse_audit.errors import AnswerError
-from recourse_audit.graph.graph import Floats, Ints
+from recourse_audit.graph.graph import Ints
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.records.recourse import CommonAction, CommonOutcome, Outcome
 from recourse_audit.recourse.actions import ADD, DROP, NONE, ActionTable
-from recourse_audit.recourse.attributes import Attribute, Movement, round_value
+from recourse_audit.recourse.attributes import Movement, round_value
 from recourse_audit.recourse.conditions import SubjectConditions
 from recourse_audit.recourse.policy import Policy
-from recourse_audit.recourse.trials import AT_ONCE, Success
-from recourse_audit.recourse.verification import Verifier
-from recourse_audit.search.results import round_figure
+from recourse_audit.recourse.trials import AT_ONCE, Success, Verifier
+from recourse_audit.search.pareto import round_figure
 
 SOURCE = "common action"
 MOST_TIES = 2
@@ -69,66 +68,45 @@ class ListedChange:
 
 def list_changes(policy: Policy, most: int) -> tuple[ListedChange, ...]:
     """The common actions of a policy, at most so many: small amounts of every kind come first."""
-    every = [
-        *_of_ties(policy),
-        *(action for movement in policy.movements for action in _of_attribute(movement)),
-    ]
-    kept = sorted(range(len(every)), key=lambda place: (every[place].tier, place))[:most]
-    return tuple(every[place] for place in sorted(kept))
+    listed = [*_of_ties(policy)]
+    for movement in policy.movements:
+        listed += _of_attribute(movement)
+    kept = sorted(range(len(listed)), key=lambda place: (listed[place].tier, place))[:most]
+    return tuple(listed[place] for place in sorted(kept))
 
 
-def _of_ties(policy: Policy) -> list[ListedChange]:
-    listed = []
-    most = min(MOST_TIES, policy.settings.max_changes)
+def _of_ties(policy: Policy) -> Iterator[ListedChange]:
     for kind, name in enumerate(policy.graph.ties.kinds):
-        if not policy.denied[kind]:
-            together = policy.together[kind] >= 0
-            if (policy.drop[kind] & ~together).any():
-                for ties in range(1, most + 1):
-                    action = CommonAction(do="drop", what=name, ties=ties)
-                    listed.append(ListedChange(action=action, tier=ties - 1, kind=kind))
-            if together.any():
-                action = CommonAction(do="drop", what=name, ties="all")
-                listed.append(ListedChange(action=action, tier=0, kind=kind))
+        together = policy.together[kind] >= 0
+        if not policy.denied[kind] and (policy.drop[kind] & ~together).any():
+            for ties in range(1, min(MOST_TIES, policy.settings.max_changes) + 1):
+                action = CommonAction(do="drop", what=name, ties=ties)
+                yield ListedChange(action=action, tier=ties - 1, kind=kind)
+        if not policy.denied[kind] and together.any():
+            action = CommonAction(do="drop", what=name, ties="all")
+            yield ListedChange(action=action, tier=0, kind=kind)
         if policy.add[kind].any():
             action = CommonAction(do="add", what=name, ties=1)
-            listed.append(ListedChange(action=action, tier=0, kind=kind))
-    return listed
+            yield ListedChange(action=action, tier=0, kind=kind)
 
 
-def _of_attribute(movement: Movement) -> list[ListedChange]:
+def _of_attribute(movement: Movement) -> Iterator[ListedChange]:
     rule, attribute = movement.rule, movement.attribute
-    if not isinstance(attribute, Attribute):
-        targets = dict.fromkeys([move.to for move in rule.moves] or rule.values)
-        return [
-            ListedChange(
-                action=CommonAction(do="set", what=rule.name, to=to), tier=0, rule=rule.name
-            )
-            for to in targets
-        ]
+    if not attribute.is_number:
+        for to in dict.fromkeys([move.to for move in rule.moves] or rule.values):
+            action = CommonAction(do="set", what=rule.name, to=to)
+            yield ListedChange(action=action, tier=0, rule=rule.name)
+        return
     reach = (attribute.high - attribute.low) / movement.step
     span = int(min(max(reach, 0.0), LONGEST_SPAN) + 1e-6)
-    listed = []
-    for sign in (1, -1):
-        if rule.direction == ("down" if sign > 0 else "up"):
-            continue
+    for sign in movement.signs:
         for tier in range(max(span, 1).bit_length()):
             steps = sign * 2**tier
             if not math.isfinite(steps * movement.step):
                 break
-            action = CommonAction(
-                do="set", what=rule.name, by=round_value(steps * movement.step), unit=rule.unit
-            )
-            listed.append(ListedChange(action=action, tier=tier, rule=rule.name, steps=steps))
-    return listed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ways:
-    """The ways in which a subject can take one action; not `complete` if some are left out."""
-
-    rows: Ints
-    complete: bool = True
+            by = round_value(steps * movement.step)
+            action = CommonAction(do="set", what=rule.name, by=by, unit=rule.unit)
+            yield ListedChange(action=action, tier=tier, rule=rule.name, steps=steps)
 
 
 class CommonChanges:
@@ -139,144 +117,126 @@ class CommonChanges:
         self._listed = list_changes(policy, policy.settings.common_actions)
 
     def none_serves(
-        self, table: ActionTable, kept: SubjectConditions | None
+        self, table: ActionTable, conditions: SubjectConditions
     ) -> tuple[CommonOutcome, ...]:
         """What is known without asking if no permitted combination of changes works."""
+        words: tuple[Outcome, ...] = ("does_not_apply", "does_not_serve")
         return tuple(
             CommonOutcome(
                 action=listed.action,
-                outcome="does_not_serve"
-                if len(self._ways(listed, table, kept, 1).rows)
-                else "does_not_apply",
+                outcome=words[len(_list_ways(listed, table, conditions, 1)[0]) > 0],
             )
             for listed in self._listed
         )
 
     def try_on(
-        self, verifier: Verifier, table: ActionTable, kept: SubjectConditions | None
+        self, verifier: Verifier, table: ActionTable, conditions: SubjectConditions
     ) -> tuple[tuple[CommonOutcome, ...], list[Success]]:
         """What each action does for a subject, and the ways that work."""
         if not self._listed:
             return (), []
         most = MOST_WAYS if verifier.asked.way == "shared" else MOST_WAYS_ONE_BY_ONE
         evaluations = verifier.evaluations
-        asked = _Asked(verifier, self._decisions, table)
+        answers = _WayAnswers(verifier, self._decisions, table)
+        ways = [_list_ways(listed, table, conditions, most) for listed in self._listed]
         try:
-            every = [self._ways(listed, table, kept, most) for listed in self._listed]
-            asked.about(np.concatenate([ways.rows for ways in every]))
-            again = [
-                self._best_pairs(listed, ways, asked, kept, most)
-                for listed, ways in zip(self._listed, every, strict=True)
-            ]
-            asked.about(np.concatenate([ways.rows for ways in again]))
+            answers.ask(np.concatenate([rows for rows, _ in ways]))
+            side = int((1 + (1 + 8 * most) ** 0.5) / 2)  # so many ties have at most `most` pairs
+            for place, listed in enumerate(self._listed):
+                rows, complete = ways[place]
+                if not complete and listed.action.ties == 2:
+                    # Not all pairs were tried: those of the ties that help most alone.
+                    pairs = _pairs(answers.best(listed.rows(table)[:most], side))
+                    rows = np.concatenate((rows, conditions.keep(pairs)))
+                    ways[place] = np.unique(rows, axis=0), False
+            answers.ask(np.concatenate([rows for rows, _ in ways]))
         except AnswerError:
             return tuple(
                 replace(outcome, outcome="not_settled")
                 if outcome.outcome == "does_not_serve"
                 else outcome
-                for outcome in self.none_serves(table, kept)
+                for outcome in self.none_serves(table, conditions)
             ), []
         finally:
             verifier.evaluations = evaluations  # these do not count towards the budget
-        outcomes = [
-            asked.outcome(listed.action, ways)
-            for listed, ways in zip(self._listed, again, strict=True)
-        ]
-        return tuple(outcomes), asked.successes
-
-    def _ways(
-        self, listed: ListedChange, table: ActionTable, kept: SubjectConditions | None, most: int
-    ) -> _Ways:
-        """At most so many ways to take an action that the conditions allow.
-
-        Conditions are about attributes, so they allow all ways to change ties, or none.
-        """
-        chosen = listed.rows(table)
-        pairs = listed.action.ties == 2
-        count = len(chosen) * (len(chosen) - 1) // 2 if pairs else len(chosen)
-        if pairs and count > most:
-            chosen = chosen[:2]  # which ones help most is known later
-        rows = _pairs(chosen) if pairs else _singles(chosen[:most])
-        return _Ways(rows=_keep_allowed(rows, kept), complete=count <= most)
-
-    def _best_pairs(
-        self,
-        listed: ListedChange,
-        ways: _Ways,
-        asked: "_Asked",
-        kept: SubjectConditions | None,
-        most: int,
-    ) -> _Ways:
-        """Where not all pairs of ties were tried, those of the ties that help most alone."""
-        if ways.complete or listed.action.ties != 2:
-            return ways
-        side = int((1 + (1 + 8 * most) ** 0.5) / 2)  # so many ties have at most `most` pairs
-        rows = _keep_allowed(_pairs(asked.best(listed.rows(asked.table)[:most], side)), kept)
-        return _Ways(rows=np.unique(np.concatenate((ways.rows, rows)), axis=0), complete=False)
+        outcomes = tuple(
+            answers.outcome(listed.action, rows, complete=complete)
+            for listed, (rows, complete) in zip(self._listed, ways, strict=True)
+        )
+        return outcomes, answers.successes
 
 
-class _Asked:
+def _list_ways(
+    listed: ListedChange, table: ActionTable, conditions: SubjectConditions, most: int
+) -> tuple[Ints, bool]:
+    """At most so many ways to take an action that the conditions allow; whether these are all.
+
+    Conditions are about attributes, so they allow all ways to change ties, or none.
+    """
+    chosen = listed.rows(table)
+    if listed.action.ties == 2:
+        count = len(chosen) * (len(chosen) - 1) // 2
+        # Of too many, which ones help most is known later.
+        rows = _pairs(chosen if count <= most else chosen[:2])
+    else:
+        count, few = len(chosen), chosen[:most]
+        rows = np.column_stack((few, np.full(len(few), NONE)))
+    return conditions.keep(rows), count <= most
+
+
+def _pairs(actions: Ints) -> Ints:
+    return np.array([*combinations(np.sort(actions).tolist(), 2)], np.int64).reshape(-1, 2)
+
+
+class _WayAnswers:
     """The answers about ways to take actions, each asked about once."""
 
     def __init__(self, verifier: Verifier, decisions: Decisions, table: ActionTable) -> None:
-        self.table = table
         self.successes: list[Success] = []
+        self._table = table
         self._verifier = verifier
         self._decisions = decisions
         self._works: dict[tuple[int, ...], bool] = {}
         self._lead: dict[int, float] = {}
 
-    def about(self, rows: Ints) -> None:
+    def ask(self, rows: Ints) -> None:
         """Ask about those that were not asked about yet."""
         fresh = [row for row in dict.fromkeys(map(tuple, rows.tolist())) if row not in self._works]
         for first in range(0, len(fresh), AT_ONCE):
             rows = np.array(fresh[first : first + AT_ONCE])
             answers = self._verifier.answers(rows)
             there = ~np.isnan(answers).all(axis=1)
-            self._record(rows[there], answers[there])
-
-    def _record(self, rows: Ints, answers: Floats) -> None:
-        works = self._verifier.reaches(rows, answers)
-        leads = self._decisions.lead(answers, self.table.subject)
-        for place, row in enumerate(rows.tolist()):
-            self._works[tuple(row)] = bool(works[place])
-            actions = tuple(action for action in row if action != NONE)
-            if len(actions) == 1:
-                self._lead[actions[0]] = float(leads[place])
-            if works[place]:
-                self.successes.append(
-                    Success(combination=actions, answer=answers[place], source=SOURCE)
-                )
+            rows, answers = rows[there], answers[there]
+            works = self._verifier.reaches(rows, answers).tolist()
+            leads = self._decisions.lead(answers, self._table.subject).tolist()
+            for row, answer, good, lead in zip(rows.tolist(), answers, works, leads, strict=True):
+                self._works[tuple(row)] = good
+                actions = _actions(row)
+                if len(actions) == 1:
+                    self._lead[actions[0]] = lead
+                if good:
+                    self.successes.append(
+                        Success(combination=actions, answer=answer, source=SOURCE)
+                    )
 
     def best(self, actions: Ints, count: int) -> Ints:
         """The single actions that move the answer farthest towards a favourable one."""
         leads = np.array([self._lead.get(action, -np.inf) for action in actions.tolist()])
         return np.sort(actions[np.argsort(-leads, kind="stable")[:count]])
 
-    def outcome(self, action: CommonAction, ways: _Ways) -> CommonOutcome:
+    def outcome(self, action: CommonAction, ways: Ints, *, complete: bool) -> CommonOutcome:
         """What one action does, by the ways that were asked about."""
-        if not len(ways.rows):
+        if not len(ways):
             return CommonOutcome(action=action, outcome="does_not_apply")
-        rows = [tuple(row) for row in ways.rows.tolist()]
-        costs = [self._cost(row) for row in rows if self._works.get(row)]
-        if costs:
-            return CommonOutcome(action=action, outcome="serves", cost=round_figure(min(costs)))
-        settled = ways.complete and all(row in self._works for row in rows)
+        rows = [tuple(row) for row in ways.tolist()]
+        working = [list(_actions(row)) for row in rows if self._works.get(row)]
+        if working:
+            cost = min(float(self._table.cost[row].sum()) for row in working)
+            return CommonOutcome(action=action, outcome="serves", cost=round_figure(cost))
+        settled = complete and all(row in self._works for row in rows)
         outcome: Outcome = "does_not_serve" if settled else "not_settled"
         return CommonOutcome(action=action, outcome=outcome)
 
-    def _cost(self, row: Sequence[int]) -> float:
-        return float(self.table.cost[[action for action in row if action != NONE]].sum())
 
-
-def _keep_allowed(rows: Ints, kept: SubjectConditions | None) -> Ints:
-    return rows if kept is None or not len(rows) else rows[kept.allows(rows)]
-
-
-def _singles(actions: Ints) -> Ints:
-    return np.column_stack((actions, np.full(len(actions), NONE)))
-
-
-def _pairs(actions: Ints) -> Ints:
-    pairs = [*combinations(np.sort(actions).tolist(), 2)]
-    return np.array(pairs, np.int64).reshape(-1, 2)
+def _actions(row: Sequence[int]) -> tuple[int, ...]:
+    return tuple(action for action in row if action != NONE)

@@ -1,4 +1,4 @@
-"""Which combinations of changes are left out, because of what would be so after them.
+"""How many combinations of changes there are, and which are left out for what would be so after.
 
 A condition is checked wherever an option changes a column that it names, or one that such a column
 is computed from; what stays as it is was never advised. Numbers are compared in the user's units.
@@ -7,31 +7,69 @@ A combination after which a derived column has no finite value is left out in th
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from math import comb
 
 import numpy as np
 
-from recourse_audit.graph.computed import Column, evaluate
+from recourse_audit.graph.columns import Column
+from recourse_audit.graph.computed import evaluate
 from recourse_audit.graph.graph import Ints
 from recourse_audit.model.decisions import Mask
 from recourse_audit.records.recourse import Forbidden, LeftOut, LeftOutLevels, forbid
-from recourse_audit.recourse.action_edits import column_from
-from recourse_audit.recourse.actions import (
-    NONE,
-    SET,
-    ActionTable,
-)
-from recourse_audit.recourse.attributes import Value, column_of
-from recourse_audit.recourse.combinations import count_possible, counts, every
-from recourse_audit.recourse.policy import (
-    Conditions,
-)
+from recourse_audit.recourse.actions import NONE, SET, ActionTable
+from recourse_audit.recourse.attributes import Value, column_from, column_of
+from recourse_audit.recourse.policy import Conditions
 
 MOST_COUNTED = 1_000_000
 AT_ONCE = 65_536
 BROKEN_FORMULA = -2
 KEPT = -1
+
+
+def counts(group: Ints, most: int) -> list[int]:
+    """How many combinations there are of each size from 0 to `most`.
+
+    These are the elementary symmetric polynomials of the groups' sizes, in exact whole numbers.
+    Groups of one action are taken together: they contribute a binomial coefficient.
+    """
+    sizes = np.unique(group, return_counts=True)[1]
+    total = [1, *[0] * most]
+    alone = int((sizes == 1).sum())
+    choose = 1
+    for size in range(1, most + 1):
+        choose = choose * (alone - size + 1) // size
+        total[size] = max(choose, 0)
+    for members in sizes[sizes > 1].tolist():
+        total = [
+            count + (members * total[size - 1] if size else 0) for size, count in enumerate(total)
+        ]
+    return total
+
+
+def every(group: Ints, size: int) -> Ints:
+    """All combinations of one size, in lexicographic order."""
+    count = len(group)
+    after = np.searchsorted(group, group, side="right")
+    rows: Ints = np.arange(count)[:, None]
+    for _ in range(size - 1):
+        start = after[rows[:, -1]]
+        number = count - start
+        owner = np.repeat(np.arange(len(rows)), number)
+        within = np.arange(len(owner)) - np.repeat(np.cumsum(number) - number, number)
+        rows = np.column_stack((rows[owner], start[owner] + within))
+    return rows
+
+
+def count_possible(table: ActionTable, most: int) -> int:
+    """How many combinations of at most `most` changes the rules permit one by one.
+
+    Levels that only an implied attribute forbids count too.
+    """
+    unreachable = [
+        np.full(levels.left_out.total(), table.tie_actions + movement.family)
+        for movement, levels in table.unreachable
+    ]
+    return sum(counts(np.concatenate((table.group, *unreachable)), most)[1:])
 
 
 class SubjectConditions:
@@ -40,8 +78,11 @@ class SubjectConditions:
     def __init__(self, conditions: Conditions, table: ActionTable) -> None:
         self._conditions = conditions
         self._table = table
-        assigned = [*(table.assignments(action) for action in range(len(table))), {}]
-        self._columns = {name: self._column(name, assigned) for name in conditions.columns}
+        self._apply = bool(conditions and table.moves)
+        self._columns: dict[str, tuple[Mask, Column, Column]] = {}
+        if self._apply:
+            assigned = [*(table.assignments(action) for action in range(len(table))), {}]
+            self._columns = {name: self._column(name, assigned) for name in conditions.columns}
 
     def _column(
         self, name: str, assigned: Sequence[dict[str, tuple[Value, Value]]]
@@ -66,25 +107,48 @@ class SubjectConditions:
 
     def allows(self, combinations: Ints) -> Mask:
         """Which combinations break no condition, and leave every derived column a value."""
+        if not self._apply:
+            return np.ones(len(combinations), bool)
         return np.asarray(self._verdicts(combinations) == KEPT)
 
-    def broken_by_all(self) -> Iterator[Forbidden]:
+    def keep(self, combinations: Ints) -> Ints:
+        """Those of some combinations that are allowed."""
+        return combinations[self.allows(combinations)] if self._apply else combinations
+
+    def reasons_against_all(self) -> Iterator[Forbidden]:
         """What would be wrong after all actions together; nothing if all is well."""
+        if not self._apply:
+            return
         [verdict] = self._verdicts(np.arange(len(self._table))[None]).tolist()
         if verdict >= 0:
-            text = self._conditions.texts[verdict]
-            yield forbid("condition", condition=text)
+            yield forbid("condition", condition=self._conditions.texts[verdict])
         elif verdict == BROKEN_FORMULA:
             yield forbid("formula")
 
     def left_out(self, max_changes: int) -> LeftOut:
         """How many combinations of at most so many changes are left out, and why."""
+        table, texts = self._table, self._conditions.texts
+        broken = self._count_broken(max_changes) if self._apply else Counter[int]()
+        permitted = sum(counts(table.group, max_changes)[1:])
+        return LeftOut(
+            implications=count_possible(table, max_changes) - permitted,
+            conditions=None if broken is None else sum(broken[n] for n in range(len(texts))),
+            formulas=None if broken is None else broken[BROKEN_FORMULA],
+            levels=tuple(
+                LeftOutLevels(attribute=movement.rule.name, moves=name, levels=number)
+                for movement, levels in table.unreachable
+                for name, number in sorted(levels.left_out.items())
+            ),
+            by_condition={text: broken[n] for n, text in enumerate(texts) if broken and broken[n]},
+        )
+
+    def _count_broken(self, max_changes: int) -> Counter[int] | None:
+        """How many combinations break which condition; None if there are too many to count."""
         table = self._table
         own = np.flatnonzero(table.do == SET)
         ties = len(table) - len(own)
-        sizes = counts(table.group[own], max_changes)
-        if sum(sizes) > MOST_COUNTED:
-            return LeftOut(conditions=None, formulas=None)
+        if sum(counts(table.group[own], max_changes)) > MOST_COUNTED:
+            return None
         broken: Counter[int] = Counter()
         for size in range(1, max_changes + 1):
             beside = sum(comb(ties, number) for number in range(max_changes - size + 1))
@@ -93,12 +157,7 @@ class SubjectConditions:
                 verdicts = self._verdicts(rows[first : first + AT_ONCE])
                 for verdict, count in zip(*np.unique(verdicts, return_counts=True), strict=True):
                     broken[int(verdict)] += int(count) * beside
-        texts = self._conditions.texts
-        return LeftOut(
-            conditions=sum(broken[number] for number in range(len(texts))),
-            formulas=broken[BROKEN_FORMULA],
-            by_condition={text: broken[n] for n, text in enumerate(texts) if broken[n]},
-        )
+        return broken
 
     def _verdicts(self, combinations: Ints) -> Ints:
         """The first condition that each combination breaks; `KEPT` if none."""
@@ -127,17 +186,3 @@ class SubjectConditions:
         for name in conditions.derived:
             verdicts[~np.isfinite(whole[name])] = BROKEN_FORMULA
         return verdicts
-
-
-def with_implications(table: ActionTable, left_out: LeftOut, max_changes: int) -> LeftOut:
-    """The same, with what implied attributes forbid counted as well."""
-    permitted = sum(counts(table.group, max_changes)[1:])
-    return replace(
-        left_out,
-        implications=count_possible(table, max_changes) - permitted,
-        levels=tuple(
-            LeftOutLevels(attribute=movement.rule.name, moves=name, levels=number)
-            for movement, levels in table.unreachable
-            for name, number in sorted(levels.left_out.items())
-        ),
-    )

@@ -15,16 +15,16 @@ a part of an encoding, a derived column or a bin changes only with what it is ma
 attribute may not change in any of these ways either, nor may what encodes it (see `proxies`).
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 
 import numpy as np
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.graph.computed import Computation, DerivedStep
-from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
-from recourse_audit.graph.readers import Candidates, read_candidates
+from recourse_audit.graph.graph import Graph, Indices, Ints
+from recourse_audit.graph.tables import Candidates, read_candidates
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.preprocessing import Encoder, encoder_of
 from recourse_audit.records.texts import same_name
@@ -32,27 +32,20 @@ from recourse_audit.recourse.attributes import (
     Attribute,
     Labels,
     Movement,
-    category_of,
     is_category,
     movements_of,
+    read_attribute,
 )
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.recourse.proxies import SAME, ProxySearch
 from recourse_audit.settings import (
     AttributeRule,
     ConditionSettings,
-    Implication,
     RecourseSettings,
     Settings,
     TieRule,
 )
-from recourse_audit.settings.expressions import (
-    ColumnName,
-    Comparison,
-    Expression,
-    Operand,
-    parse_condition,
-)
+from recourse_audit.settings.expressions import ColumnName, Comparison, Expression, parse_condition
 
 OUTGOING, INCOMING, OTHERS = range(3)
 RELATIONS = {
@@ -92,20 +85,20 @@ class Conditions:
             )
             for condition in settings
         )
-        self.named = tuple(
-            tuple(dict.fromkeys((*(() if when is None else when.names), *then.names)))
+        self.names = tuple(
+            tuple(dict.fromkeys((*(when.names if when else ()), *then.names)))
             for when, then in self.trees
         )
-        self.base = tuple(frozenset(computation.base(names)) for names in self.named)
-        named = tuple(name for names in self.named for name in names)
-        wanted = {*features, *named}
-        needed = {source for name in wanted for source in (name, *computation.sources(name))}
+        self.base = tuple(frozenset(computation.base(names)) for names in self.names)
+        every = tuple(name for names in self.names for name in names)
+        wanted = {*features, *every}
+        needed = wanted.union(*(computation.sources(name) for name in wanted))
         self.derived = tuple(
             step.settings.name
             for step in computation.steps
             if isinstance(step, DerivedStep) and step.settings.name in needed
         )
-        self.columns = computation.base((*named, *self.derived))
+        self.columns = computation.base((*every, *self.derived))
 
     def __bool__(self) -> bool:
         return bool(self.trees or self.derived)
@@ -116,39 +109,73 @@ class Conditions:
         return float(str(number)) if units is None else units.user_value(number)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The rules for one graph; tables have one row per kind of tie and one column per relation.
 
+    Opening it checks the settings against the graph; the first mistake is reported with its key.
     `together` numbers the rule by which all own ties of a kind end as one change; -1 if they end
     one by one.
     """
 
-    settings: RecourseSettings
-    graph: Graph
-    rules: tuple[TieRule, ...]
-    denied: Mask
-    drop: Mask
-    together: Ints
-    add: Mask
-    near: Mask
-    cost: Floats
-    movements: tuple[Movement, ...]
-    protected: tuple[str, ...]
-    conditions: Conditions
-    encoder: Encoder | None
-    denied_nodes: Mask
-    candidates: Candidates | None
+    def __init__(self, settings: Settings, graph: Graph, encoder: Encoder | None = None) -> None:
+        """`encoder` is that of the settings' encodings and formulas, unless another is given."""
+        encoder = encoder_of(settings.graph, graph) if encoder is None else encoder
+        recourse, kinds = settings.recourse, graph.ties.kinds
+        self.settings = recourse
+        self.graph = graph
+        self.encoder = encoder
+        self.protected = settings.groups.attributes
+        node_kinds = kinds_of_nodes(settings, graph)
+        self.denied = _check_ties(recourse, kinds, node_kinds, directed=graph.directed)
+        checks = _AttributeChecks(settings, graph, encoder)
+        checks.check_rules()
+        self.movements = movements_of(graph, recourse.attributes, checks.labels)
+        units = {
+            attribute.name: attribute
+            for movement in self.movements
+            for attribute in movement.attributes
+            if attribute.is_number
+        }
+        self.conditions = Conditions(
+            recourse.conditions, checks.computation, graph.feature_names, units
+        )
+        checks.check_conditions(self.conditions)
+        checks.check_cut_off()
+        self.rules = recourse.ties or DEFAULT_RULES
+        self.drop, self.add, self.near = (np.zeros((len(kinds), 3), bool) for _ in range(3))
+        self.cost = np.zeros((len(kinds), 3))
+        self.together = np.full((len(kinds), 3), -1)
+        for number, rule in reversed([*enumerate(self.rules)]):
+            matched = np.array([rule.kind in (ANY, kind) for kind in kinds], bool)
+            for relation in RELATIONS[rule.whose]:
+                self.drop[matched, relation] = "drop" in rule.allow
+                self.together[matched, relation] = number if rule.together else -1
+                self.add[matched, relation] = "add" in rule.allow
+                self.near[matched, relation] = rule.to == "near"
+                self.cost[matched, relation] = rule.cost
+        self.add[:, OTHERS] = False
+        self.add &= ~self.denied[:, None]
+        never = {kind for kind in set(node_kinds) if is_denied(kind) or kind in recourse.never}
+        self.denied_nodes: Mask = np.zeros(graph.node_count, bool)
+        if node_kinds:
+            self.denied_nodes[:] = [kind in never for kind in node_kinds]
+        self.candidates: Candidates | None = None
+        if recourse.candidates is not None:
+            self.candidates = read_candidates(recourse.candidates, graph, settings.graph)
+
+    def on(self, graph: Graph) -> "Policy":
+        """The same rules for a graph that differs in its ties alone."""
+        other = copy(self)
+        other.graph = graph
+        return other
 
     def rule_for(self, kind: str, relation: int) -> TieRule | None:
-        """The first rule that matches."""
         for rule in self.rules:
             if rule.kind in (ANY, kind) and relation in RELATIONS[rule.whose]:
                 return rule
         return None
 
     def movement(self, name: str) -> Movement | None:
-        """The rule for an attribute, if there is one."""
         return next((movement for movement in self.movements if movement.rule.name == name), None)
 
 
@@ -163,82 +190,6 @@ def relations(
     incoming = INCOMING if graph.directed else OUTGOING
     leads_out, leads_in = np.equal(source, subject), np.equal(target, subject)
     return np.where(leads_out, OUTGOING, np.where(leads_in, incoming, OTHERS))
-
-
-def open_policy(settings: Settings, graph: Graph, encoder: Encoder | None = None) -> Policy:
-    """Check the policy against the graph; the first mistake is reported with its key.
-
-    `encoder` is that of the settings' encodings and formulas, unless another one is given.
-    """
-    encoder = encoder_of(settings.graph, graph) if encoder is None else encoder
-    recourse, kinds = settings.recourse, graph.ties.kinds
-    node_kinds = kinds_of_nodes(settings, graph)
-    _check_never(recourse.never, (*kinds, *dict.fromkeys(node_kinds)))
-    denied = np.array([is_denied(kind) or kind in recourse.never for kind in kinds], bool)
-    _check_ties(recourse.ties, kinds, denied, directed=graph.directed)
-    checks = _AttributeChecks(settings, graph, encoder)
-    checks.check_rules()
-    movements = movements_of(graph, recourse.attributes, checks.labels)
-    units = {
-        attribute.name: attribute
-        for movement in movements
-        for attribute in movement.attributes
-        if isinstance(attribute, Attribute)
-    }
-    conditions = Conditions(recourse.conditions, checks.computation, graph.feature_names, units)
-    checks.check_conditions(conditions)
-    _check_cut_off(settings, checks.computation)
-    rules = recourse.ties or DEFAULT_RULES
-    drop, add, near = (np.zeros((len(kinds), 3), bool) for _ in range(3))
-    cost = np.zeros((len(kinds), 3))
-    together = np.full((len(kinds), 3), -1)
-    for number, rule in reversed([*enumerate(rules)]):
-        matched = np.array([rule.kind in (ANY, kind) for kind in kinds], bool)
-        for relation in RELATIONS[rule.whose]:
-            drop[matched, relation] = "drop" in rule.allow
-            together[matched, relation] = number if rule.together else -1
-            add[matched, relation] = "add" in rule.allow
-            near[matched, relation] = rule.to == "near"
-            cost[matched, relation] = rule.cost
-    add[:, OTHERS] = False
-    return Policy(
-        settings=recourse,
-        graph=graph,
-        rules=rules,
-        denied=denied,
-        drop=drop,
-        together=together,
-        add=add & ~denied[:, None],
-        near=near,
-        cost=cost,
-        movements=movements,
-        protected=settings.groups.attributes,
-        conditions=conditions,
-        encoder=encoder,
-        denied_nodes=_denied_nodes(node_kinds, recourse.never, graph.node_count),
-        candidates=(
-            None
-            if recourse.candidates is None
-            else read_candidates(recourse.candidates, graph, settings.graph)
-        ),
-    )
-
-
-def _check_cut_off(settings: Settings, computation: Computation) -> None:
-    """Refuse to change what decides which cut-off applies: advice must not move the line."""
-    by = settings.decision.cut_off_by
-    if by is None:
-        return
-    column = by.column
-    sources = {column, *computation.sources(column)}
-    for place, rule in enumerate(settings.recourse.attributes):
-        for name in (rule.name, *(implied.name for implied in rule.implies)):
-            if name in sources:
-                raise SettingsError(
-                    f"recourse.attributes[{place}]: changes {name!r}, but {column!r} decides which "
-                    "cut-off applies (decision.cut_off_by), and advice must not move the line; "
-                    "leave the rule out"
-                )
 
 
 def kinds_of_nodes(settings: Settings, graph: Graph) -> tuple[str, ...]:
@@ -258,32 +209,18 @@ def kinds_of_nodes(settings: Settings, graph: Graph) -> tuple[str, ...]:
     return () if column is None else tuple(map(str, known[column].tolist()))
 
 
-def _denied_nodes(kinds: Sequence[str], never: Collection[str], count: int) -> Mask:
-    if not kinds:
-        return np.zeros(count, bool)
-    denied = {kind for kind in set(kinds) if is_denied(kind) or kind in never}
-    return np.array([kind in denied for kind in kinds], bool)
-
-
-def _check_never(never: Iterable[str], kinds: Sequence[str]) -> None:
-    for place, kind in enumerate(never):
-        if kind not in kinds:
-            raise SettingsError(
-                f"recourse.never[{place}]: there is no kind of tie {kind!r}; {_hint(kind, kinds)}"
-            )
-
-
-def _hint(kind: str, kinds: Sequence[str], *more: str) -> str:
-    """Which kind may have been meant, to end a sentence with."""
-    if not kinds:
-        return "the graph has no ties at all, so check the file of ties, or leave the kind out"
-    return near_matches(kind, [*kinds, *more])
-
-
 def _check_ties(
-    rules: Sequence[TieRule], kinds: Sequence[str], denied: Mask, *, directed: bool
-) -> None:
-    for place, rule in enumerate(rules):
+    recourse: RecourseSettings, kinds: Sequence[str], node_kinds: Sequence[str], *, directed: bool
+) -> Mask:
+    """Refuse rules for ties that cannot be meant; mark the kinds that are never suggested."""
+    known = (*kinds, *dict.fromkeys(node_kinds))
+    for place, kind in enumerate(recourse.never):
+        if kind not in known:
+            raise SettingsError(
+                f"recourse.never[{place}]: there is no kind of tie {kind!r}; {_hint(kind, known)}"
+            )
+    denied = np.array([is_denied(kind) or kind in recourse.never for kind in kinds], bool)
+    for place, rule in enumerate(recourse.ties):
         key = f"recourse.ties[{place}]"
         if rule.kind != ANY and rule.kind not in kinds:
             raise SettingsError(
@@ -294,18 +231,21 @@ def _check_ties(
                 f"{key}: allows changes of {rule.kind!r}, a kind that is never suggested; set "
                 "allow to [] or leave the rule out"
             )
-        for earlier, other in enumerate(rules[:place]):
-            if other.kind in (ANY, rule.kind) and _shadows(other, rule, directed=directed):
+        wanted = set(RELATIONS[rule.whose]) - (set() if directed else {INCOMING})
+        for earlier, other in enumerate(recourse.ties[:place]):
+            if other.kind in (ANY, rule.kind) and wanted <= set(RELATIONS[other.whose]):
                 raise SettingsError(
                     f"{key}: can never match, because recourse.ties[{earlier}] matches everything "
                     "that it does; put the narrower rule first, or leave one out"
                 )
+    return denied
 
 
-def _shadows(earlier: TieRule, later: TieRule, *, directed: bool) -> bool:
-    """Whether the earlier rule covers every relation that the later one is about."""
-    wanted = set(RELATIONS[later.whose]) - (set() if directed else {INCOMING})
-    return wanted <= set(RELATIONS[earlier.whose])
+def _hint(kind: str, kinds: Sequence[str], *more: str) -> str:
+    """Which kind may have been meant, to end a sentence with."""
+    if not kinds:
+        return "the graph has no ties at all, so check the file of ties, or leave the kind out"
+    return near_matches(kind, [*kinds, *more])
 
 
 class _AttributeChecks:
@@ -316,6 +256,7 @@ class _AttributeChecks:
         self._rules = settings.recourse.attributes
         self._protected = settings.groups.attributes
         self._checked = settings.recourse.not_protected
+        self._cut_off_by = settings.decision.cut_off_by
         self.computation = Computation(settings.graph) if encoder is None else encoder.computation
         self._seen = graph.feature_names if encoder is None else encoder.columns
         self._whole = frozenset[str]() if encoder is None else encoder.whole
@@ -343,6 +284,20 @@ class _AttributeChecks:
             self._check_whole(rule, key)
             _check_implied(rule, key, by_name)
 
+    def check_cut_off(self) -> None:
+        """Refuse to change what decides which cut-off applies: advice must not move the line."""
+        if self._cut_off_by is None:
+            return
+        column = self._cut_off_by.column
+        for place, rule in enumerate(self._rules):
+            for name, _ in _names(rule, ""):
+                if name in (column, *self.computation.sources(column)):
+                    raise SettingsError(
+                        f"recourse.attributes[{place}]: changes {name!r}, but {column!r} decides "
+                        "which cut-off applies (decision.cut_off_by), and advice must not move the "
+                        "line; leave the rule out"
+                    )
+
     def _check_name(self, name: str, where: str) -> None:
         """Refuse what is protected, what follows from something else, and what is not there."""
         if name in self._protected:
@@ -354,12 +309,12 @@ class _AttributeChecks:
             how = self._relation(name, protected)
             if how:
                 raise SettingsError(f"{where}: {how}, {NEVER}")
-            together = self._made_from_both(name, protected)
-            if together and name not in self._checked:
-                raise SettingsError(
-                    f"{where}: {name!r} moves {together!r}, which follows from the protected "
-                    f"attribute {protected!r}, {NEVER}; {CHECKED}"
-                )
+            for column in () if name in self._checked else self.computation.maker:
+                if {name, protected} <= {*self.computation.sources(column)}:
+                    raise SettingsError(
+                        f"{where}: {name!r} moves {column!r}, which follows from the protected "
+                        f"attribute {protected!r}, {NEVER}; {CHECKED}"
+                    )
         if name in self._seen:
             return
         step = self.computation.maker.get(name)
@@ -390,12 +345,6 @@ class _AttributeChecks:
             return f"{name!r} encodes the same as the protected attribute {protected!r}"
         return ""
 
-    def _made_from_both(self, name: str, protected: str) -> str:
-        """A column that follows from both a column and a protected one; empty if there is none."""
-        made = self.computation.maker
-        both = {name, protected}
-        return next((column for column in made if both <= {*self.computation.sources(column)}), "")
-
     def _check_proxy(self, name: str, where: str, search: ProxySearch) -> None:
         """Refuse to change what encodes a protected attribute; a respelling is always refused."""
         proxy = search.of(name)
@@ -419,21 +368,19 @@ class _AttributeChecks:
             self._check_label(rule.name, move.before, f"{key}.moves[{place}].from")
             self._check_label(rule.name, move.to, f"{key}.moves[{place}].to")
         for place, implied in enumerate(rule.implies):
-            self._check_implied_kind(implied, f"{key}.implies[{place}]")
-
-    def _check_implied_kind(self, implied: Implication, key: str) -> None:
-        if is_category(self._graph, implied.name) != (implied.to is not None):
-            raise SettingsError(
-                f"{key}.by: {implied.name!r} is a category; write to, the category it changes to"
-                if implied.to is None
-                else f"{key}.to: {implied.name!r} holds numbers; write by, the number it moves by"
-            )
-        if implied.to is not None:
-            self._check_label(implied.name, implied.to, f"{key}.to")
+            where, name, to = f"{key}.implies[{place}]", implied.name, implied.to
+            if is_category(self._graph, name) != (to is not None):
+                raise SettingsError(
+                    f"{where}.by: {name!r} is a category; write to, the category it changes to"
+                    if to is None
+                    else f"{where}.to: {name!r} holds numbers; write by, the number it moves by"
+                )
+            if to is not None:
+                self._check_label(name, to, f"{where}.to")
 
     def _check_label(self, name: str, value: str, where: str) -> None:
         """Refuse a value that a category does not have."""
-        labels = category_of(self._graph, name, self.labels.get(name)).labels
+        labels = read_attribute(self._graph, name, None, self.labels.get(name)).labels or ()
         if value not in labels:
             raise SettingsError(
                 f"{where}: {value!r} is not a value of {name!r}; {near_matches(value, labels)}"
@@ -470,7 +417,12 @@ class _AttributeChecks:
 
     def _check_comparison(self, comparison: Comparison, key: str) -> None:
         sides = comparison.left, comparison.right
-        texts = [self._is_text(side) for side in sides]
+        texts = [
+            is_category(self._graph, side.name)
+            if isinstance(side, ColumnName)
+            else isinstance(side, str)
+            for side in sides
+        ]
         column = next(side.name for side in sides if isinstance(side, ColumnName))
         if texts[0] != texts[1]:
             what = "a category" if is_category(self._graph, column) else "a number"
@@ -487,17 +439,12 @@ class _AttributeChecks:
             if isinstance(side, str):
                 self._check_label(column, side, key)
 
-    def _is_text(self, side: Operand) -> bool:
-        if isinstance(side, ColumnName):
-            return is_category(self._graph, side.name)
-        return isinstance(side, str)
-
     def _check_condition_protected(self, conditions: Conditions, place: int) -> None:
         """Refuse a condition by which what may change follows from a protected attribute."""
         touched = [
             protected
             for protected in self._protected
-            if any(n == protected or self._relation(n, protected) for n in conditions.named[place])
+            if any(n == protected or self._relation(n, protected) for n in conditions.names[place])
         ]
         changeable = dict.fromkeys(name for rule in self._rules for name, _ in _names(rule, ""))
         base = conditions.base[place]

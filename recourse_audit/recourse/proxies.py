@@ -67,14 +67,9 @@ class ProxySearch:
         self._values = cache(lambda name: values_of(column_of(graph, name)))
 
     def of(self, feature: str) -> Proxy | None:
-        """The protected attribute that a feature encodes, if any.
-
-        Notes
-        -----
-        A few sorts of one column per protected attribute: O(N log N) time for N nodes.
-        """
+        """The protected attribute that a feature encodes, if any; O(N log N) for N nodes each."""
         for name in self._protected:
-            relation = named_like(feature, name)
+            relation = relation_by_name(feature, name)
             if relation is None and name in self._graph.column_names:
                 relation = relation_between(self._values(feature), self._values(name))
             if relation is not None:
@@ -104,12 +99,12 @@ def values_of(column: NDArray[np.generic]) -> Values:
     return Values(codes=codes.astype(np.int64), ordered=ordered)
 
 
-def named_like(feature: str, protected: str) -> Relation | None:
+def relation_by_name(feature: str, protected: str) -> Relation | None:
     """What the names alone say about a feature and a protected attribute."""
     if same_name(feature, protected):
         return "is the same column"
-    pairs = ((read(feature), read(protected)) for read in (words_of, split_words_of))
-    for words, other in pairs:
+    for read in (words_of, split_words_of):
+        words, other = read(feature), read(protected)
         shorter = min(len(words), len(other))
         if shorter and words[:shorter] == other[:shorter]:
             return "is named like"
@@ -161,12 +156,9 @@ def _divides(groups: Ints, order: Ints, *, ordered: bool) -> bool:
     by_start = np.argsort(low)
     if (high[by_start][:-1] >= low[by_start][1:]).any():
         return False
-    ways = lgamma(count + 1)
-    if ordered:
-        turns = np.sign(np.diff(by_start))
-        if len(np.unique(turns)) > 1:
-            return False
-        ways = log(2)
+    if ordered and len(np.unique(np.sign(np.diff(by_start)))) > 1:
+        return False
+    ways = log(2) if ordered else lgamma(count + 1)
     return ways - _log_arrangements(groups) < log(CHANCE)
 
 

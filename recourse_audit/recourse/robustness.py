@@ -8,7 +8,8 @@ stays as it is. Where features follow from columns, numbers among the columns sh
 follow; a category stays what it is, because half a category means nothing.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -18,76 +19,68 @@ from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
 from recourse_audit.model.edits import Edits, edits_of, join_edits, receptive_field
 from recourse_audit.records.recourse import Robustness, survival
-from recourse_audit.recourse.action_edits import ActionEdits, changed_columns, columns_of
-from recourse_audit.recourse.actions import NONE, ActionTable
-from recourse_audit.recourse.attributes import column_of
+from recourse_audit.recourse.actions import NONE, ActionEdits, ActionTable, columns_after
+from recourse_audit.recourse.attributes import column_of, columns_of
 
 MOST_DRAWN_ARCS = 20_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OptionGraph:
-    """A subject's receptive field with an option made; the subject's place in it.
+    """A subject's receptive field with an option made; `subject` is their place in it.
 
     `arcs` numbers the arcs as in the graph, `NONE` for those that the option adds; `ends` are their
     sources and targets as places in `nodes`, and `ties` their rows. `hops` says how far everyone is
     from the subject. People whom only a new tie brings in are `late`: they come last in every draw.
     """
 
-    option: Edits
-    subject: int
-    nodes: Ints
-    features: Floats
-    arcs: Ints
-    ends: Ints
-    ties: Ints
-    hops: Ints
-    late: Mask
+    def __init__(self, asked: SubjectAnswers, table: ActionTable, combination: Ints) -> None:
+        graph, batcher = asked.edited.graph, asked.edited.batcher
+        depth = None if asked.way == "whole" else asked.edited.depth
+        subject = np.array([asked.subject])
+        option = ActionEdits(table, batcher.features_of(subject)[0]).of(combination[None])
+        field = receptive_field(graph, subject, depth, option.added[1:3])
+        self.option = option
+        self.nodes = field.nodes
+        self.late: Mask = np.zeros(len(field.nodes), bool)
+        if option.added.shape[1]:
+            near = receptive_field(graph, subject, depth).nodes
+            self.late = places_in(near, field.nodes) == OUTSIDE
+        kept = np.flatnonzero(places_in(np.sort(option.dropped[1]), field.arcs) == OUTSIDE)
+        ends = np.stack((field.sources[kept], field.targets[kept]))
+        self.ends: Ints = np.concatenate((ends, field.place(option.added[1:3])), axis=1)
+        self.arcs = np.append(field.arcs[kept], np.full(option.added.shape[1], NONE))
+        self.ties = np.append(field.ties[kept], option.added[3])
+        [self.subject] = field.place(subject).tolist()
+        self.features = batcher.features_of(field.nodes)
+        if len(option.features):
+            self.features[self.subject] = option.features[0]
+        self.hops = _hops(self.ends, len(field.nodes), self.subject, asked.edited.depth)
 
-    @property
-    def by_distance(self) -> Ints:
-        """Everybody's place, nearest first."""
-        return np.lexsort((self.late, self.hops))
+    def versions(self, count: int, dropped: Ints | None = None, added: Ints | None = None) -> Edits:
+        """The option so many times, with further arcs dropped and added; features are shared."""
 
-    def near(self, depth: int | None) -> Ints:
-        """The places of everyone the model looks at."""
-        places = np.flatnonzero(self.hops <= (1 if depth is None else depth))
-        return places[np.argsort(self.late[places], kind="stable")]
+        def repeat(table: Ints, more: Ints | None = None) -> Ints:
+            rows = np.tile(table, count)
+            rows[0] = np.repeat(np.arange(count), table.shape[1])
+            return rows if more is None else np.concatenate((rows, more), axis=1)
 
-    def with_arcs(self, count: int, dropped: Ints, added: Ints) -> Edits:
-        """The option in so many versions, which drop and add further arcs."""
-        own = self._for_each(count)
-        return replace(
-            own,
-            dropped=edits_of(0, (), dropped=np.concatenate((own.dropped, dropped), axis=1)).dropped,
-            added=edits_of(0, (), added=np.concatenate((own.added, added), axis=1)).added,
+        option = self.option
+        return edits_of(
+            count,
+            repeat(option.asked),
+            dropped=repeat(option.dropped, dropped),
+            added=repeat(option.added, added),
+            replaced=repeat(option.replaced),
+            features=option.features,
         )
 
     def with_features(self, near: Ints, features: Floats) -> Edits:
         """The option in versions that replace people's features, version after version."""
         count = len(features) // max(len(near), 1)
-        version = np.repeat(np.arange(count), len(near))
         people = np.tile(self.nodes[near], count)
+        version = np.repeat(np.arange(count), len(near))
         replaced = np.stack((version, people, np.arange(len(features))))
-        return replace(self._for_each(count), replaced=replaced, features=features)
-
-    def _for_each(self, count: int) -> Edits:
-        """The option alone, so many times; all versions have its row of features."""
-
-        def repeat(table: Ints) -> Ints:
-            rows = np.tile(table, count)
-            rows[0] = np.repeat(np.arange(count), table.shape[1])
-            return rows
-
-        option = self.option
-        return Edits(
-            count=count,
-            dropped=repeat(option.dropped),
-            added=repeat(option.added),
-            replaced=repeat(option.replaced),
-            features=option.features,
-            asked=repeat(option.asked),
-        )
+        return replace(self.versions(count), replaced=replaced, features=features)
 
 
 class RobustnessTest:
@@ -99,7 +92,9 @@ class RobustnessTest:
         self._jitter = jitter
         self._seed = seed
         self._spread = edited.graph.features.std(axis=0).astype(np.float32)
-        self._spreads: dict[str, float] = {}
+        self._spread_of = cache(
+            lambda name: float(np.nanstd(column_of(edited.graph, name).astype(np.float64)))
+        )
 
     def of(
         self,
@@ -117,7 +112,7 @@ class RobustnessTest:
         """
         if not self._draws:
             return None
-        option_graph = self.option_graph(asked, table, combination)
+        option_graph = OptionGraph(asked, table, combination)
         if len(option_graph.arcs) * self._draws > MOST_DRAWN_ARCS:
             return None
         answers, fits = asked.answers(self._draw(option_graph, table, combination, place))
@@ -130,38 +125,6 @@ class RobustnessTest:
             attributes=survival(int(works[self._draws :].sum()), self._draws),
         )
 
-    def option_graph(
-        self, asked: SubjectAnswers, table: ActionTable, combination: Ints
-    ) -> OptionGraph:
-        """What the subject's answer depends on, with a combination of actions made."""
-        graph, batcher = self._edited.graph, self._edited.batcher
-        depth = None if asked.way == "whole" else self._edited.depth
-        subject = np.array([asked.subject])
-        option = ActionEdits(table, batcher.features_of(subject)[0]).of(combination[None])
-        field = receptive_field(graph, subject, depth, option.added[1:3])
-        late = np.zeros(len(field.nodes), bool)
-        if option.added.shape[1]:
-            late = places_in(receptive_field(graph, subject, depth).nodes, field.nodes) == OUTSIDE
-        kept = np.flatnonzero(places_in(np.sort(option.dropped[1]), field.arcs) == OUTSIDE)
-        new = np.full(option.added.shape[1], NONE)
-        ends = np.stack((field.sources[kept], field.targets[kept]))
-        ends = np.concatenate((ends, field.place(option.added[1:3])), axis=1)
-        features = batcher.features_of(field.nodes)
-        [place] = field.place(subject).tolist()
-        if len(option.features):
-            features[place] = option.features[0]
-        return OptionGraph(
-            option=option,
-            subject=place,
-            nodes=field.nodes,
-            features=features,
-            arcs=np.concatenate((field.arcs[kept], new)),
-            ends=ends,
-            ties=np.concatenate((field.ties[kept], option.added[3])),
-            hops=_hops(ends, len(field.nodes), place, self._edited.depth),
-            late=late,
-        )
-
     def _draw(
         self, option_graph: OptionGraph, table: ActionTable, combination: Ints, place: int
     ) -> Edits:
@@ -172,11 +135,8 @@ class RobustnessTest:
         for first in range(0, self._draws, copies):
             count = min(copies, self._draws - first)
             with_ties.append(self._with_other_ties(option_graph, generator, count))
-            near, shifted = (
-                self._shift_features(option_graph, generator, count, _columns(table, combination))
-                if table.encoder is None
-                else self._shift_columns(option_graph, generator, count, table, combination)
-            )
+            shift = self._shift_features if table.encoder is None else self._shift_columns
+            near, shifted = shift(option_graph, generator, count, table, combination)
             with_attributes.append(option_graph.with_features(near, shifted))
         return join_edits([*with_ties, *with_attributes])
 
@@ -193,7 +153,7 @@ class RobustnessTest:
         side = generator.integers(0, 2, shape)
         pick = generator.random(shape)
         left = ends[side, others[first]]
-        order = option_graph.by_distance
+        order = np.lexsort((option_graph.late, hops))
         # Those who are as far from the subject as whoever loses a tie are next to each other.
         bounds = np.searchsorted(hops[order], np.arange(int(hops.max()) + 2))
         low, high = bounds[hops[left]], bounds[hops[left] + 1]
@@ -212,20 +172,31 @@ class RobustnessTest:
         new = ends[:, arcs]
         new = np.where(new == left[version, changed], to[version, changed], new)
         added = np.stack((version, *option_graph.nodes[new], option_graph.ties[arcs]))
-        return option_graph.with_arcs(count, dropped, added)
+        return option_graph.versions(count, dropped, added)
+
+    def _near(self, option_graph: OptionGraph) -> tuple[Ints, int]:
+        """The places of everyone the model looks at, and where the subject is among them."""
+        depth = 1 if self._edited.depth is None else self._edited.depth
+        places = np.flatnonzero(option_graph.hops <= depth)
+        near = places[np.argsort(option_graph.late[places], kind="stable")]
+        return near, int(np.flatnonzero(near == option_graph.subject)[0])
 
     def _shift_features(
-        self, option_graph: OptionGraph, generator: np.random.Generator, count: int, fixed: Ints
+        self,
+        option_graph: OptionGraph,
+        generator: np.random.Generator,
+        count: int,
+        table: ActionTable,
+        combination: Ints,
     ) -> tuple[Ints, Floats]:
         """Features with noise for everyone the model looks at, except on what the option sets.
 
         Says who these are, and gives their features, version after version.
         """
-        near = option_graph.near(self._edited.depth)
+        near, own = self._near(option_graph)
         shape = (count, len(near), option_graph.features.shape[1])
         noise = generator.standard_normal(shape, dtype=np.float32) * self._spread * self._jitter
-        own = int(np.flatnonzero(near == option_graph.subject)[0])
-        noise[:, own, fixed] = 0
+        noise[:, own, table.column[spans(table.changes, combination)[0]]] = 0
         features = np.tile(option_graph.features[near], (count, 1, 1))
         features += noise.astype(features.dtype)
         return near, features.reshape(count * len(near), -1)
@@ -244,10 +215,9 @@ class RobustnessTest:
         """
         encoder, graph = table.encoder, self._edited.graph
         assert encoder is not None
-        near = option_graph.near(self._edited.depth)
+        near, own = self._near(option_graph)
         columns = columns_of(graph, encoder.columns, option_graph.nodes[near])
-        own = int(np.flatnonzero(near == option_graph.subject)[0])
-        changed = changed_columns(table, [combination.tolist()])
+        changed = columns_after(table, [combination.tolist()])
         fixed = {name for action in combination.tolist() for name in table.assignments(action)}
         for name, values in columns.items():
             values[own] = changed[name][0]
@@ -266,19 +236,6 @@ class RobustnessTest:
             shifted = shifted.astype(known.dtype)
         finite = np.isfinite(shifted).all(axis=2, keepdims=True)
         return near, np.where(finite, shifted, known).reshape(count * len(near), -1)
-
-    def _spread_of(self, name: str) -> float:
-        """The standard deviation of a column."""
-        if name not in self._spreads:
-            column = column_of(self._edited.graph, name).astype(np.float64)
-            self._spreads[name] = float(np.nanstd(column))
-        return self._spreads[name]
-
-
-def _columns(table: ActionTable, combination: Ints) -> Ints:
-    """The features that a combination sets."""
-    entries = [slice(table.changes[a], table.changes[a + 1]) for a in combination.tolist()]
-    return np.concatenate([np.empty(0, np.int64), *(table.column[entry] for entry in entries)])
 
 
 def _hops(ends: Ints, nodes: int, subject: int, depth: int | None) -> Ints:

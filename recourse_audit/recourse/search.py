@@ -8,7 +8,6 @@ that is small enough before it is offered.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from recourse_audit.records.recourse import (
     Certificate,
     CertificateReason,
     CommonOutcome,
-    LeftOut,
     Option,
     Recourse,
     RecourseStatus,
@@ -28,18 +26,16 @@ from recourse_audit.records.recourse import (
     WhatIf,
 )
 from recourse_audit.records.search import SearchResult
-from recourse_audit.recourse.action_edits import as_rows
-from recourse_audit.recourse.actions import ActionTable, action_table
-from recourse_audit.recourse.combinations import count_possible
+from recourse_audit.recourse.actions import ActionTable, action_table, as_rows
 from recourse_audit.recourse.common_changes import CommonChanges
-from recourse_audit.recourse.conditions import SubjectConditions, with_implications
+from recourse_audit.recourse.conditions import SubjectConditions, count_possible
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.robustness import RobustnessTest
 from recourse_audit.recourse.side_effects import ReachQuery, side_effects
-from recourse_audit.recourse.trials import Combination, Success, Trials
-from recourse_audit.recourse.verification import Verifier
+from recourse_audit.recourse.trials import Combination, Success, Trials, Verifier
 from recourse_audit.recourse.what_if import Change, try_changes
-from recourse_audit.search.results import Naming, round_figure
+from recourse_audit.search.moexp import Naming
+from recourse_audit.search.pareto import round_figure
 from recourse_audit.settings.policy import BUDGET, BUDGET_ONE_BY_ONE
 
 CONFIRMED_ARCS = 200_000
@@ -51,13 +47,6 @@ class FoundOptions:
 
     recourse: Recourse
     queries: tuple[ReachQuery, ...] = ()
-
-    def with_side_effects(self, found: Sequence[SideEffects]) -> Recourse:
-        options = zip(self.recourse.options, found, strict=True)
-        return replace(
-            self.recourse,
-            options=tuple(replace(option, side_effects=known) for option, known in options),
-        )
 
 
 class RecourseSearch:
@@ -78,8 +67,8 @@ class RecourseSearch:
 
     def run(self, subject: int, search: SearchResult | None) -> Recourse:
         """Find options for a subject; an error becomes a status and stops nobody else."""
-        found = self.find(self._edited.about(subject), search)
-        return self.with_side_effects([found])[0]
+        options = self.find(self._edited.about(subject), search)
+        return self.with_side_effects([options])[0]
 
     def find(self, asked: SubjectAnswers, search: SearchResult | None) -> FoundOptions:
         """The same without side effects, which can be asked about for several subjects at once."""
@@ -88,15 +77,19 @@ class RecourseSearch:
         except AuditError as error:
             return FoundOptions(recourse=failure(str(error), self._policy.settings.max_changes))
 
-    def with_side_effects(self, found: Sequence[FoundOptions]) -> list[Recourse]:
+    def with_side_effects(self, parts: Sequence[FoundOptions]) -> list[Recourse]:
         """Ask whose decisions the options of several subjects change; an error is one subject's."""
         try:
-            known = iter(side_effects([query for part in found for query in part.queries]))
-            return [part.with_side_effects([*islice(known, len(part.queries))]) for part in found]
+            effects = iter(side_effects([query for part in parts for query in part.queries]))
         except AuditError as error:
-            if len(found) == 1:
+            if len(parts) == 1:
                 return [failure(str(error), self._policy.settings.max_changes)]
-            return [recourse for part in found for recourse in self.with_side_effects([part])]
+            return [recourse for part in parts for recourse in self.with_side_effects([part])]
+        with_effects = []
+        for recourse in (part.recourse for part in parts):
+            options = [replace(option, side_effects=next(effects)) for option in recourse.options]
+            with_effects.append(replace(recourse, options=tuple(options)))
+        return with_effects
 
     def what_if(self, subject: int, changes: Sequence[Change]) -> WhatIf:
         """Try changes that somebody chose by hand."""
@@ -104,116 +97,77 @@ class RecourseSearch:
         return try_changes(asked, self._policy, self._naming, changes)
 
     def _find(self, asked: SubjectAnswers, search: SearchResult | None) -> FoundOptions:
+        """Search in the fastest way; if the whole graph contradicts it, search in the next.
+
+        All ways together never take more evaluations than the budget.
+        """
         settings, decisions = self._policy.settings, self._edited.decisions
-        subject = asked.subject
+        subject, most = asked.subject, settings.max_changes
         now = self._edited.everybody[[subject]]
         margin = round_figure(float(decisions.margin(now, subject)[0]))
         if decisions.favourable(now, subject)[0]:
-            certificate = Certificate(max_changes=settings.max_changes, reason="already_favourable")
+            certificate = Certificate(max_changes=most, reason="already_favourable")
+            status: RecourseStatus = "already_favourable"
             return FoundOptions(
-                recourse=Recourse(
-                    status="already_favourable", certificate=certificate, margin=margin
-                )
+                recourse=Recourse(status=status, certificate=certificate, margin=margin)
             )
         table = action_table(self._policy, subject, self._edited.reach)
+        conditions = SubjectConditions(self._policy.conditions, table)
         if not len(table):
-            certificate = self._certificate(table, None, None)
-            return FoundOptions(
-                recourse=Recourse(
-                    status="certified_infeasible",
-                    certificate=certificate,
-                    margin=margin,
-                    common_actions=self._common.none_serves(table, None),
-                )
-            )
-        conditions = self._policy.conditions
-        kept = SubjectConditions(conditions, table) if conditions and table.moves else None
-        attempt, spent = self._attempts(asked, table, search, kept)
-        certificate = self._certificate(table, attempt.trials, kept)
-        options = attempt.options
-        return FoundOptions(
-            recourse=Recourse(
-                status=_status(options, certificate),
-                certificate=certificate,
+            recourse = Recourse(
+                status="certified_infeasible",
+                certificate=self._certificate(table, conditions, None),
                 margin=margin,
-                options=options,
-                evaluations=spent,
-                evaluated_on=attempt.verifier.asked_on,
-                compared=asked.compared,
-                droppable=table.droppable,
-                common_actions=attempt.common,
-            ),
-            queries=attempt.queries,
-        )
-
-    def _attempts(
-        self,
-        asked: SubjectAnswers,
-        table: ActionTable,
-        search: SearchResult | None,
-        kept: SubjectConditions | None,
-    ) -> tuple["_Attempt", int]:
-        """Search in the fastest way; if the whole graph contradicts it, search in the next.
-
-        Also says how many evaluations all took together, which is never more than the budget.
-        """
-        settings = self._policy.settings
-        spent, most = 0, settings.max_changes
+                common_actions=self._common.none_serves(table, conditions),
+            )
+            return FoundOptions(recourse=recourse)
+        spent = 0
         while True:
             verifier = Verifier(asked, table, compare=settings.compare, seed=self._seed)
-            trials = Trials(
-                verifier,
-                self._edited.decisions,
-                table,
-                self._edited.everybody[table.subject],
-                partial(self._budget, asked, spent),
-                None if kept is None else kept.allows,
-            )
+            trials = Trials(verifier, table, conditions, partial(self._budget, asked, spent))
             trials.follow(_counterfactuals(table, search, most), most)
             trials.run(most, settings.options)
             chosen = trials.options(settings.options)
-            common, works = self._common_actions(trials, verifier, table, kept)
-            if works and not chosen:
-                trials.add(works)
+            common, working = self._try_common(trials, verifier, table, conditions)
+            if working and not chosen:
+                trials.add(working)
                 chosen = trials.options(settings.options)
             rows = as_rows([success.combination for success, _ in chosen])
-            answers, on_whole = self._confirm(
-                verifier, rows, [success.answer for success, _ in chosen]
-            )
+            known = [success.answer for success, _ in chosen]
+            answers, on_whole = self._confirm(verifier, rows, known)
             spent += verifier.evaluations
             sound = not asked.contradicted and verifier.reaches(rows, answers).all()
             if sound or not asked.fall_back():
                 break
-        options = [
-            self._option(
-                verifier, table, success, answer, place, minimal=minimal, on_whole=bool(whole)
-            )
+        options = tuple(
+            self._option(verifier, table, success, answer, place, minimal, bool(whole))
             for place, ((success, minimal), answer, whole) in enumerate(
                 zip(chosen, answers, on_whole, strict=True)
             )
-        ]
-        queries = [verifier.others.query(np.array(success.combination)) for success, _ in chosen]
-        attempt = _Attempt(
-            verifier=verifier,
-            trials=trials,
-            options=tuple(options),
-            common=common,
-            queries=tuple(queries),
         )
-        return attempt, spent
+        certificate = self._certificate(table, conditions, trials)
+        recourse = Recourse(
+            status=_status(options, certificate),
+            certificate=certificate,
+            margin=margin,
+            options=options,
+            evaluations=spent,
+            evaluated_on=verifier.asked_on,
+            compared=asked.compared,
+            droppable=table.droppable,
+            common_actions=common,
+        )
+        queries = [verifier.others.query(np.array(success.combination)) for success, _ in chosen]
+        return FoundOptions(recourse=recourse, queries=tuple(queries))
 
-    def _common_actions(
-        self,
-        trials: Trials,
-        verifier: Verifier,
-        table: ActionTable,
-        kept: SubjectConditions | None,
+    def _try_common(
+        self, trials: Trials, verifier: Verifier, table: ActionTable, conditions: SubjectConditions
     ) -> tuple[tuple[CommonOutcome, ...], list[Success]]:
         """What the common actions do for a subject, and those that work."""
         complete = trials.complete_up_to == self._policy.settings.max_changes
         if complete and not trials.successes:
-            return self._common.none_serves(table, kept), []
-        return self._common.try_on(verifier, table, kept)
+            return self._common.none_serves(table, conditions), []
+        return self._common.try_on(verifier, table, conditions)
 
     def _budget(self, asked: SubjectAnswers, spent: int) -> int:
         """How many combinations may be tried for a subject, after those that were."""
@@ -223,15 +177,15 @@ class RecourseSearch:
         return most - spent
 
     def _confirm(
-        self, verifier: Verifier, rows: Ints, found: Sequence[Floats]
+        self, verifier: Verifier, rows: Ints, answers: Sequence[Floats]
     ) -> tuple[Floats, Mask]:
         """The answers for what is to be offered, and a mark on those that the whole graph gave.
 
         The whole graph is asked about where it is not too large.
         """
-        if not found:
+        if not answers:
             return np.empty((0, self._edited.batcher.answer_width)), np.empty(0, bool)
-        known = np.array(found)
+        known = np.array(answers)
         if verifier.asked_on == "whole graph":
             return known, np.ones(len(known), bool)
         return verifier.confirm(rows, known, most_arcs=CONFIRMED_ARCS)
@@ -243,7 +197,6 @@ class RecourseSearch:
         success: Success,
         answer: Floats,
         place: int,
-        *,
         minimal: bool,
         on_whole: bool,
     ) -> Option:
@@ -266,42 +219,28 @@ class RecourseSearch:
         )
 
     def _certificate(
-        self, table: ActionTable, trials: Trials | None, kept: SubjectConditions | None
+        self, table: ActionTable, conditions: SubjectConditions, trials: Trials | None
     ) -> Certificate:
-        settings = self._policy.settings
-        possible = count_possible(table, settings.max_changes)
-        left_out = with_implications(
-            table,
-            LeftOut() if kept is None else kept.left_out(settings.max_changes),
-            settings.max_changes,
-        )
-        complete = settings.max_changes if trials is None else trials.complete_up_to
-        reason: CertificateReason | None = "nothing_permitted" if trials is None else None
-        if trials is not None and trials.unasked:
-            reason = "no_room"
+        """How far trials looked; without them, nothing is permitted."""
+        most = self._policy.settings.max_changes
+        complete, tried, without_room = most, 0, 0
+        reason: CertificateReason | None = "nothing_permitted"
+        if trials is not None:
+            complete, tried = trials.complete_up_to, trials.count
+            without_room = trials.without_room
+            reason = "no_room" if without_room else None
         return Certificate(
-            max_changes=settings.max_changes,
-            tried=0 if trials is None else trials.tried,
-            possible=possible,
-            exhaustive=complete == settings.max_changes,
+            max_changes=most,
+            tried=tried,
+            possible=count_possible(table, most),
+            exhaustive=complete == most,
             complete_up_to=complete,
-            permitted=table.permitted_counts,
-            left_out=left_out,
+            permitted=table.permits,
+            left_out=conditions.left_out(most),
             denied=table.denied,
-            unasked=0 if trials is None else trials.unasked,
+            unasked=without_room,
             reason=reason,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Attempt:
-    """What a search in one way of asking found."""
-
-    verifier: Verifier
-    trials: Trials
-    options: tuple[Option, ...]
-    common: tuple[CommonOutcome, ...]
-    queries: tuple[ReachQuery, ...]
 
 
 def failure(reason: str, max_changes: int) -> Recourse:
@@ -324,29 +263,23 @@ def _status(options: Sequence[Option], certificate: Certificate) -> RecourseStat
 def _counterfactuals(
     table: ActionTable, search: SearchResult | None, most: int
 ) -> Iterator[Combination]:
-    """What counterfactuals remove, if all of it may be dropped: those shown, then the front."""
-    if search is None:
-        return
-    droppable = _droppable(table)
-    for removed in (*(tree.removed for tree in search.numbers), *search.front_removed):
-        if all(pair in droppable for pair in removed):
-            rows = sorted({row for pair in removed for row in droppable[pair]})
-            if len(rows) <= most:
-                yield tuple(rows)
-
-
-def _droppable(table: ActionTable) -> dict[int, list[int]]:
-    """Pairs of people whose ties may all be dropped, with the actions that drop them.
+    """What counterfactuals remove, if all of it may be dropped: those shown, then the front.
 
     An action that ends ties together drops those of other pairs as well.
     """
-    graph, arc = table.graph, table.drops.arc
-    owner = np.repeat(np.arange(len(table.drops)), np.diff(table.drops.starts))
-    pair: Ints = np.searchsorted(graph.pair_starts, arc, side="right") - 1
+    if search is None:
+        return
+    graph = table.graph
+    arcs = table.arc[: len(table.dropping)]
+    pairs: Ints = np.searchsorted(graph.pair_starts, arcs, side="right") - 1
+    actions: dict[int, list[int]] = {}
+    for action, pair in zip(table.dropping.tolist(), pairs.tolist(), strict=True):
+        actions.setdefault(pair, []).append(action)
     ways = 1 if graph.directed else 2
-    there = (graph.pair_starts[pair + 1] - graph.pair_starts[pair]) // ways
-    found: dict[int, list[int]] = {}
-    for action, number in zip(owner.tolist(), pair.tolist(), strict=True):
-        found.setdefault(number, []).append(action)
-    needed = dict(zip(pair.tolist(), there.tolist(), strict=True))
-    return {number: actions for number, actions in found.items() if len(actions) == needed[number]}
+    ties = (graph.pair_starts[pairs + 1] - graph.pair_starts[pairs]) // ways
+    needed = dict(zip(pairs.tolist(), ties.tolist(), strict=True))
+    for removed in (*(tree.removed for tree in search.numbers), *search.front_removed):
+        if all(pair in needed and len(actions[pair]) == needed[pair] for pair in removed):
+            rows = sorted({action for pair in removed for action in actions[pair]})
+            if len(rows) <= most:
+                yield tuple(rows)

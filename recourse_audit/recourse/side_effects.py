@@ -18,8 +18,7 @@ from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
 from recourse_audit.model.edits import Edits, join_edits
 from recourse_audit.records.recourse import SideEffects
-from recourse_audit.recourse.action_edits import ActionEdits, as_rows
-from recourse_audit.recourse.actions import ActionTable
+from recourse_audit.recourse.actions import ActionEdits, ActionTable, as_rows
 
 MOST_ARCS = 200_000
 AT_ONCE = 32
@@ -35,11 +34,6 @@ class ReachQuery:
 
     asked: SubjectAnswers
     edits: Edits
-
-    @property
-    def people(self) -> Ints:
-        people: Ints = self.edits.asked[1]
-        return people
 
 
 class OtherPeople:
@@ -58,7 +52,7 @@ class OtherPeople:
 
     def query(self, combination: Ints) -> ReachQuery:
         """Ask about everybody whom a combination can reach."""
-        return ReachQuery(asked=self._asked, edits=self._reaching([combination]))
+        return ReachQuery(asked=self._asked, edits=self._write([combination]))
 
     def decisions(self, combination: Ints) -> Decisions:
         """The decisions after the actions; under any rule but a quota, those before them."""
@@ -71,20 +65,19 @@ class OtherPeople:
     def decisions_after(self, combinations: Sequence[Ints]) -> Iterator[Decisions]:
         """The decisions after each of many combinations, several of them in one query."""
         for first in range(0, len(combinations), AT_ONCE):
-            edits = self._reaching(combinations[first : first + AT_ONCE])
+            edits = self._write(combinations[first : first + AT_ONCE])
             answers, fits = self._asked.answers(edits)
             if not fits.all():
                 raise RoomError(NO_ROOM)
-            bounds = edits.asked[0].searchsorted(np.arange(1, edits.count))
+            bounds = _bounds(edits)
             people = np.split(edits.asked[1], bounds)
             for reached, part in zip(people, np.split(answers, bounds), strict=True):
                 yield _decisions_with(self._asked.edited, reached, part)
 
-    def _reaching(self, combinations: Sequence[Ints]) -> Edits:
+    def _write(self, combinations: Sequence[Ints]) -> Edits:
         """Combinations as edits that ask about everybody whom they can reach."""
         people = [self._people(combination) for combination in combinations]
-        counts = [len(reached) for reached in people]
-        edit = np.repeat(np.arange(len(combinations)), counts)
+        edit = np.repeat(np.arange(len(combinations)), [len(reached) for reached in people])
         rows = as_rows([combination.tolist() for combination in combinations])
         return self._edits.of(rows, np.stack((edit, np.concatenate(people))))
 
@@ -109,27 +102,31 @@ class OtherPeople:
 
 def side_effects(queries: Sequence[ReachQuery]) -> list[SideEffects]:
     """Whose decisions change besides the subject's, for options of one subject or of several."""
-    found = [SideEffects(measured=False)] * len(queries)
+    effects = [SideEffects(measured=False)] * len(queries)
     for places in _groups(queries):
-        group = [queries[place] for place in places]
-        asked, edits = group[0].asked, join_edits([query.edits for query in group])
+        asked = queries[places[0]].asked
+        edits = join_edits([queries[place].edits for place in places])
         if asked.way == "shared":
             answers, fits = asked.edited.answers(edits, "shared")
         else:
             answers, fits = asked.answers(edits)
-        bounds = edits.asked[0].searchsorted(np.arange(1, edits.count))
-        for place, part, there in zip(
-            places, np.split(answers, bounds), np.split(fits, bounds), strict=True
-        ):
-            if there.all():
-                found[place] = _flips(queries[place], part)
-    return found
+        bounds = _bounds(edits)
+        parts = zip(places, np.split(answers, bounds), np.split(fits, bounds), strict=True)
+        for place, part, fit in parts:
+            if fit.all():
+                effects[place] = _flips(queries[place], part)
+    return effects
+
+
+def _bounds(edits: Edits) -> Ints:
+    """Where what is asked about one edit ends and the next begins."""
+    bounds: Ints = edits.asked[0].searchsorted(np.arange(1, edits.count))
+    return bounds
 
 
 def _groups(queries: Sequence[ReachQuery]) -> Iterator[list[int]]:
     """Queries that are asked together, by their places; without those that are too large."""
-    group: list[int] = []
-    arcs = 0
+    group, arcs = list[int](), 0
     for place, query in enumerate(queries):
         asked = query.asked
         if asked.edited.batcher.one_row_per_query:
@@ -167,7 +164,7 @@ def _flips(query: ReachQuery, answers: Floats) -> SideEffects:
     """Compare decisions before and after: on those reached, and under a quota on everybody."""
     edited = query.asked.edited
     before = after = edited.decisions
-    rule, people = before.rule, query.people
+    rule, people = before.rule, query.edits.asked[1]
     old, new = edited.everybody[people], answers
     if before.depends_on_others:
         after = _decisions_with(edited, people, answers)

@@ -25,37 +25,32 @@ from recourse_audit.model.preprocessing import Encoder
 from recourse_audit.records.recourse import Forbidden, OutsideRange, WhatIf, forbid
 from recourse_audit.recourse.actions import (
     ADD,
+    NO_PLACES,
     SET,
+    TIE_WORDS,
     ActionTable,
     action_table,
     action_text,
+    find_tied,
     new_ties,
     own_arcs,
-    tie_actions,
-    tied_by,
     ties_of,
     ties_to_drop,
 )
 from recourse_audit.recourse.attributes import (
-    Attribute,
     Levels,
     Movement,
     Value,
-    attribute_of,
-    category_of,
     is_category,
+    is_missing,
+    read_attribute,
 )
 from recourse_audit.recourse.conditions import SubjectConditions
-from recourse_audit.recourse.policy import (
-    INCOMING,
-    OTHERS,
-    OUTGOING,
-    Policy,
-    relations,
-)
-from recourse_audit.recourse.proxies import SAME, named_like
-from recourse_audit.recourse.verification import Verifier
-from recourse_audit.search.results import Naming, round_figure
+from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy, relations
+from recourse_audit.recourse.proxies import SAME, relation_by_name
+from recourse_audit.recourse.trials import Verifier
+from recourse_audit.search.moexp import Naming
+from recourse_audit.search.pareto import round_figure
 from recourse_audit.settings import AttributeRule
 
 WHOSE = {OUTGOING: "own", INCOMING: "incoming", OTHERS: "others"}
@@ -63,21 +58,15 @@ WHOSE = {OUTGOING: "own", INCOMING: "incoming", OTHERS: "others"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TieChange:
-    """A tie to drop or to add, as typed; `kind` is None where any kind will do."""
+    """Ties to drop, or a tie to add, as typed.
+
+    Without `ends`, all of the subject's ties of a kind; `kind` is None where any kind will do.
+    """
 
     text: str
     do: Literal["drop", "add"]
-    source: int
-    target: int
+    ends: tuple[int, int] | None
     kind: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KindChange:
-    """All of the subject's ties of a kind, to drop."""
-
-    text: str
-    kind: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +78,7 @@ class ValueChange:
     value: Value
 
 
-Change = TieChange | KindChange | ValueChange
+Change = TieChange | ValueChange
 
 
 def read_changes(
@@ -105,10 +94,9 @@ def read_changes(
     changes: list[Change] = []
     for text in texts:
         word, _, rest = text.strip().partition(" ")
-        if word == "drop":
-            changes.append(_read_drop(text, rest.strip(), graph, numbers))
-        elif word == "add":
-            changes.append(_read_tie(text, "add", rest, graph, numbers))
+        do = next((do for do in TIE_WORDS if do == word), None)
+        if do is not None:
+            changes.append(_read_tie(text, do, rest.strip(), graph, numbers))
         else:
             changes.append(_read_value(text, graph, encoder))
     names = [change.name for change in changes if isinstance(change, ValueChange)]
@@ -123,44 +111,34 @@ def refusal(text: str, why: str) -> InputError:
     return InputError(f"--what-if {text!r}: {why}")
 
 
-def _read_drop(
-    text: str, rest: str, graph: Graph, numbers: dict[str, int]
-) -> TieChange | KindChange:
-    if rest in graph.ties.kinds and not any(_readings(rest, numbers, graph.ties.kinds)):
-        return KindChange(text=text, kind=rest)
-    drop = _read_tie(text, "drop", rest, graph, numbers)
-    arcs_of(graph, drop)
-    return drop
-
-
 def _read_tie(
-    text: str,
-    do: Literal["drop", "add"],
-    rest: str,
-    graph: Graph,
-    numbers: dict[str, int],
+    text: str, do: Literal["drop", "add"], rest: str, graph: Graph, numbers: dict[str, int]
 ) -> TieChange:
-    readings = list(_readings(rest, numbers, graph.ties.kinds))
+    kinds = graph.ties.kinds
+    readings = list(_readings(rest, numbers, kinds))
+    if do == "drop" and not readings and rest in kinds:
+        return TieChange(text=text, do=do, ends=None, kind=rest)
     if not readings:
-        kinds = ", ".join(graph.ties.kinds[:12])
         raise refusal(
             text,
             f"does not name two people and a kind of tie of this graph; write {do} ID-ID:KIND "
-            f"(kinds: {kinds})",
+            f"(kinds: {', '.join(kinds[:12])})",
         )
     if len(readings) > 1:
         examples = " or ".join(f"{a!r} and {b!r}" for a, b, _ in readings[:3])
         raise refusal(text, f"can be read in {len(readings)} ways, as about {examples}")
     (first, other, kind) = readings[0]
-    source, target = numbers[first], numbers[other]
-    if source == target:
+    if first == other:
         raise refusal(text, "a tie from a person to themselves is never changed")
     if do == "add" and kind is None:
-        if len(graph.ties.kinds) > 1:
-            kinds = ", ".join(graph.ties.kinds[:12])
-            raise refusal(text, f"does not say which kind of tie; write {text}:KIND ({kinds})")
-        kind = graph.ties.kinds[0]
-    return TieChange(text=text, do=do, source=source, target=target, kind=kind)
+        if len(kinds) > 1:
+            listed = ", ".join(kinds[:12])
+            raise refusal(text, f"does not say which kind of tie; write {text}:KIND ({listed})")
+        kind = kinds[0]
+    change = TieChange(text=text, do=do, ends=(numbers[first], numbers[other]), kind=kind)
+    if do == "drop":
+        arcs_to_drop(graph, change, numbers[first])
+    return change
 
 
 def _readings(
@@ -191,7 +169,8 @@ def _read_value(text: str, graph: Graph, encoder: Encoder | None) -> ValueChange
         raise refusal(text, _why_unknown(name, graph, encoder, known))
     if is_category(graph, name):
         step = None if encoder is None else encoder.computation.categories.get(name)
-        labels = category_of(graph, name, None if step is None else step.settings.all_labels).labels
+        known_labels = None if step is None else step.settings.all_labels
+        labels = read_attribute(graph, name, None, known_labels).labels or ()
         if value.strip() not in labels:
             near = near_matches(value.strip(), labels)
             raise refusal(text, f"{value.strip()!r} is not a value of {name!r}; {near}")
@@ -215,40 +194,32 @@ def _why_unknown(name: str, graph: Graph, encoder: Encoder | None, known: Sequen
     return f"there is no feature {name!r}; {near_matches(name, known)}"
 
 
-def arcs_of(graph: Graph, change: TieChange) -> Ints:
+def arcs_to_drop(graph: Graph, change: TieChange, subject: int) -> Ints:
     """The first arcs of the ties that a change would drop; there must be at least one."""
-    place = np.flatnonzero(graph.neighbours(change.source) == change.target)
-    pairs = graph.neighbour_pair[graph.starts[change.source] + place]
-    arcs, _ = spans(graph.pair_starts, pairs)
-    arcs = arcs[graph.arc_source[arcs] == change.source] if graph.directed else arcs[::2]
+    person, other = change.ends or (subject, None)
+    arcs = own_arcs(graph, person)
+    source, target = graph.arc_source[arcs], graph.arc_target[arcs]
+    if other is not None:
+        ways = ((person, other),) if graph.directed else ((person, other), (other, person))
+        arcs = arcs[np.any([(source == a) & (target == b) for a, b in ways], axis=0)]
     if change.kind is not None:
-        arcs = arcs[graph.ties.kind[graph.arc_tie[arcs]] == graph.ties.kinds.index(change.kind)]
-    if not len(arcs):
-        kind = "" if change.kind is None else f" of the kind {change.kind!r}"
-        way = "from the one to the other" if graph.directed else "between the two"
-        raise refusal(change.text, f"there is no tie{kind} {way}")
-    return arcs
-
-
-def _arcs_of_kind(policy: Policy, subject: int, change: KindChange) -> Ints:
-    """The first arcs of all of a person's ties of a kind; there must be at least one."""
-    graph = policy.graph
-    own = own_arcs(graph, subject)
-    arcs: Ints = own[graph.ties.kind[graph.arc_tie[own]] == graph.ties.kinds.index(change.kind)]
-    if not len(arcs):
-        raise refusal(change.text, f"{graph.ids[subject]} has no tie of the kind {change.kind!r}")
-    return arcs
+        kinds = graph.ties.kind[graph.arc_tie[arcs]]
+        arcs = arcs[kinds == graph.ties.kinds.index(change.kind)]
+    if len(arcs):
+        return arcs
+    kind = "" if change.kind is None else f" of the kind {change.kind!r}"
+    if other is None:
+        raise refusal(change.text, f"{graph.ids[person]} has no tie{kind}")
+    way = "from the one to the other" if graph.directed else "between the two"
+    raise refusal(change.text, f"there is no tie{kind} {way}")
 
 
 def try_changes(
-    asked: SubjectAnswers,
-    policy: Policy,
-    naming: Naming,
-    changes: Sequence[Change],
+    asked: SubjectAnswers, policy: Policy, naming: Naming, changes: Sequence[Change]
 ) -> WhatIf:
     """Apply changes together and ask about the subject on the whole graph."""
     edited, subject = asked.edited, asked.subject
-    table = typed_actions(policy, subject, changes, edited.reach)
+    table = read_actions(policy, subject, changes, edited.reach)
     verifier = Verifier(asked, table)
     every = np.arange(len(table))
     answer = verifier.on_whole_graph(every[None])
@@ -272,7 +243,7 @@ def _outside(table: ActionTable) -> Iterator[OutsideRange]:
     """The numbers that lie outside what anybody in the graph has."""
     for movement, levels in table.moves:
         for attribute, value in zip(movement.attributes, levels.after[0], strict=True):
-            if isinstance(attribute, Attribute) and not isinstance(value, str):
+            if not isinstance(value, str):
                 low, high = attribute.observed_range(table.graph)
                 if not low <= value <= high:
                     yield OutsideRange(
@@ -285,7 +256,7 @@ def _outside(table: ActionTable) -> Iterator[OutsideRange]:
                     )
 
 
-def typed_actions(
+def read_actions(
     policy: Policy, subject: int, changes: Sequence[Change], depth: int | None
 ) -> ActionTable:
     """The changes as a table of their own, at the costs that their rules give them.
@@ -294,36 +265,23 @@ def typed_actions(
     """
     graph = policy.graph
     values = [change for change in changes if isinstance(change, ValueChange)]
-    adds = [c for c in changes if isinstance(c, TieChange) and c.do == "add"]
-    drops = [np.empty(0, np.int64)]
-    for change in changes:
-        if isinstance(change, KindChange):
-            drops.append(_arcs_of_kind(policy, subject, change))
-        elif isinstance(change, TieChange) and change.do == "drop":
-            drops.append(arcs_of(graph, change))
-    typed = ties_of(policy, subject, np.unique(np.concatenate(drops)))
+    ties = [change for change in changes if isinstance(change, TieChange)]
+    drops = [arcs_to_drop(graph, change, subject) for change in ties if change.do == "drop"]
+    typed = ties_of(policy, subject, np.unique(np.concatenate((NO_PLACES, *drops))))
     every = ties_to_drop(policy, subject, depth)
-    whole = np.bincount(every.owner, ~np.isin(every.arc, typed.arc)) == 0
-    together = np.flatnonzero(typed.together)
-    alone = np.ones(len(typed.arc), bool)
-    alone[together] = ~whole[every.owner[np.searchsorted(every.arc, typed.arc[together])]]
-    typed = replace(
-        typed,
-        owner=np.where(alone, np.arange(len(typed.arc)), typed.owner),
-        together=typed.together & ~alone,
-    )
-    source, target = np.array([(c.source, c.target) for c in adds], np.int64).reshape(-1, 2).T
+    whole = np.bincount(every["owner"], ~np.isin(every["arc"], typed["arc"])) == 0
+    together = np.flatnonzero(typed["rule"] >= 0)
+    alone = np.ones(len(typed), bool)
+    alone[together] = ~whole[every["owner"][np.searchsorted(every["arc"], typed["arc"][together])]]
+    typed["owner"] = np.where(alone, np.arange(len(typed)), typed["owner"])
+    typed["rule"][alone] = -1
+    adds = [change for change in ties if change.do == "add"]
+    source, target = np.array([change.ends for change in adds], np.int64).reshape(-1, 2).T
     kind = np.array([graph.ties.kinds.index(change.kind or "") for change in adds], np.int64)
-    relation = relations(graph, subject, source, target)
+    named = {change.name for change in values}
+    moves = [_move(policy, subject, change, named) for change in values]
     return ActionTable(
-        graph=graph,
-        subject=subject,
-        drops=tie_actions(policy, typed),
-        adds=tie_actions(policy, new_ties(source, target, kind, relation)),
-        moves=tuple(
-            _move(policy, subject, change, {other.name for other in values}) for change in values
-        ),
-        encoder=policy.encoder,
+        policy, subject, typed, new_ties(graph, subject, source, target, kind), moves
     )
 
 
@@ -334,39 +292,35 @@ def _move(
     known = policy.movement(change.name) or _without_rule(policy, change)
     implied = tuple(implied for implied in known.implied if implied.attribute.name not in named)
     movement = replace(known, implied=implied, family=-1)
-    before = tuple(attribute.of(policy.graph, subject) for attribute in movement.attributes)
-    if missing := movement.missing(before):
-        raise refusal(change.text, f"{missing!r} is empty for this person; fill it in to change it")
-    number = None if isinstance(change.value, str) else change.value
-    steps = 1.0 if number is None else movement.steps_to(float(before[0]), number)
-    after = movement.at(before, steps, change.value)
+    before = movement.values_of(policy.graph, subject)
+    for attribute, own in zip(movement.attributes, before, strict=True):
+        if is_missing(own):
+            why = f"{attribute.name!r} is empty for this person; fill it in to change it"
+            raise refusal(change.text, why)
+    value, category = change.value, isinstance(change.value, str)
+    steps = 1.0 if isinstance(value, str) else movement.steps_to(float(before[0]), value)
+    after = movement.at(before, steps, value)
     numbers = movement.table_numbers([after])
-    for value, stored in zip(after, numbers[0].tolist(), strict=True):
-        if not isinstance(value, str) and not abs(stored) <= np.finfo(np.float32).max:
+    for new, stored in zip(after, numbers[0].tolist(), strict=True):
+        if not isinstance(new, str) and not abs(stored) <= np.finfo(np.float32).max:
             transform = movement.rule.transform
             raise refusal(change.text, f"has no {transform} value that the model can take")
-    if number is None:
-        whole = np.zeros(1, np.int64)
-        cost = np.array([dict(movement.targets(str(before[0]))).get(str(change.value), 0.0)])
+    whole = np.array([0 if category else int(np.sign(steps)) * max(1, round(abs(steps)))])
+    if category:
+        cost = np.array([dict(movement.targets(str(before[0]))).get(str(value), 0.0)])
     else:
-        whole = np.array([int(np.sign(steps)) * max(1, round(abs(steps)))])
         cost = movement.cost(policy.graph, subject, whole, numbers[:, 0])
     return movement, Levels(steps=whole, before=before, after=(after,), numbers=numbers, cost=cost)
 
 
 def _without_rule(policy: Policy, change: ValueChange) -> Movement:
     """How an attribute moves that no rule allows to change: freely, and at no known cost."""
-    text = isinstance(change.value, str)
-    return Movement(
-        rule=AttributeRule(name=change.name, values=(str(change.value),))
-        if text
-        else AttributeRule(name=change.name, step=1),
-        attribute=category_of(policy.graph, change.name, None)
-        if text
-        else attribute_of(policy.graph, change.name, None),
-        implied=(),
-        family=-1,
+    rule = (
+        AttributeRule(name=change.name, values=(change.value,))
+        if isinstance(change.value, str)
+        else AttributeRule(name=change.name, step=1)
     )
+    return Movement(rule=rule, attribute=read_attribute(policy.graph, change.name, None))
 
 
 def reasons_against(policy: Policy, typed: ActionTable, depth: int | None) -> Iterator[Forbidden]:
@@ -387,8 +341,7 @@ def reasons_against(policy: Policy, typed: ActionTable, depth: int | None) -> It
     most = policy.settings.max_changes
     if len(typed) > most:
         yield forbid("too_many_changes", count=len(typed), most=most)
-    if policy.conditions and typed.moves:
-        yield from SubjectConditions(policy.conditions, typed).broken_by_all()
+    yield from SubjectConditions(policy.conditions, typed).reasons_against_all()
     known = [policy.movement(movement.rule.name) for movement, _ in typed.moves]
     families = [movement.family for movement in known if movement is not None]
     if len(set(families)) < len(families):
@@ -405,7 +358,8 @@ def _reason_against_tie(
     source, target = int(typed.source[first]), int(typed.target[first])
     alike = (permitted.do == typed.do[action]) & (permitted.kind == kind)
     ties, _ = spans(permitted.tie_starts, np.flatnonzero(alike & (permitted.together == together)))
-    if ((permitted.source[ties] == source) & (permitted.target[ties] == target)).any():
+    ends = permitted.source[ties], permitted.target[ties]
+    if ((ends[0] == source) & (ends[1] == target)).any():
         return None
     name = graph.ties.kinds[kind]
     if policy.denied[kind]:
@@ -428,7 +382,7 @@ def _reason_against_tie(
             return forbid("only_together", kind=name)
         return forbid("out_of_reach", hops=depth or 0)
     other = target if source == subject else source
-    if other in tied_by(graph, subject, kind, relation):
+    if other in find_tied(policy, subject, kind, relation):
         return forbid("tie_exists")
     if policy.candidates is not None:
         return forbid("no_candidate")
@@ -440,7 +394,7 @@ def _reason_against_value(policy: Policy, typed: ActionTable, action: int) -> Fo
     movement, levels = typed.moves[typed.move[action]]
     name, before, after = movement.rule.name, levels.before[0], levels.after[0][0]
     for protected in policy.protected:
-        relation = named_like(name, protected)
+        relation = relation_by_name(name, protected)
         if relation == SAME or (relation and name not in policy.settings.not_protected):
             return forbid("protected")
     known = policy.movement(name)
@@ -451,12 +405,8 @@ def _reason_against_value(policy: Policy, typed: ActionTable, action: int) -> Fo
     own = next((own for own in known.own_levels(before) if _equal(own[1], after)), None)
     if own is None:
         return known.reason_against(before, after)
-    now = tuple(attribute.of(policy.graph, typed.subject) for attribute in known.attributes)
-    level = known.at(now, own[0] or 1, own[1])
-    place = known.implied_against(now, level)
-    if place is None:
-        return None
-    return known.implied[place].reason_against(now[place + 1], level[place + 1])
+    now = known.values_of(policy.graph, typed.subject)
+    return known.reason_against_implied(now, known.at(now, own[0] or 1, own[1]))
 
 
 def _equal(value: Value, other: Value) -> bool:

@@ -160,9 +160,6 @@ class _Runs:
             "same command"
         )
 
-    def describe(self, task: Run) -> str:
-        return "1 subject" if len(task) == 1 else f"{len(task)} subjects"
-
 
 def _is_plain(letter: str) -> bool:
     return letter.isalnum() or letter in "_-"

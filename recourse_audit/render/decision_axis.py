@@ -5,23 +5,86 @@ classes over the others, and of a score model the score. Everything that a page 
 answer goes through here, so that no two places can disagree on what was decided.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from math import floor, log10
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
+from recourse_audit.records.bundle import Fingerprint
 from recourse_audit.records.subject import AnswerAlone, SubjectReport
-from recourse_audit.render.charts.strips import EDGE, Axis, Strip, axis_row
-from recourse_audit.render.charts.svg import Drawing, Picture, shortened, ticks, widened
+from recourse_audit.render.drawing import (
+    EDGE,
+    Axis,
+    Drawing,
+    Picture,
+    Strip,
+    axis_row,
+    shorten,
+    ticks,
+    widen,
+)
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.pages.tables import AuditFacts
 from recourse_audit.render.text import NO_BREAK, plain
+from recourse_audit.settings import Settings
 
 Kind = Literal["probability", "lead", "score"]
-WIDE, NARROW = 520.0, 250.0
+WIDE, NARROW = 380.0, 250.0
 ROOM = 0.05  # of the range of scores, on either side of it
 LETTER = 7.6  # width of a letter in the names of the two sides, in pixels
 TICKS = {"probability": (0.0, 0.25, 0.5, 0.75, 1.0), "lead": (-1.0, -0.5, 0.0, 0.5, 1.0)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFacts:
+    """The audit that a page belongs to; digests are SHA-256. `prefer` is `search.prefer`."""
+
+    classes: tuple[str, ...]
+    favourable: tuple[str, ...]
+    protected: tuple[str, ...] = ()
+    model: str = ""
+    graph: Mapping[str, str] = field(default_factory=dict)
+    settings: str = ""
+    seed: int = 0
+    versions: Mapping[str, str] = field(default_factory=dict)
+    prefer: Literal["paper", "whole_graph"] = "paper"
+
+
+def facts_of(fingerprint: Fingerprint, settings: Settings) -> AuditFacts:
+    """Take the facts from what a bundle says it is of, and from its settings."""
+    return AuditFacts(
+        classes=tuple(settings.decision.classes),
+        favourable=tuple(settings.decision.favourable),
+        protected=tuple(settings.groups.attributes),
+        model=fingerprint.model,
+        graph=fingerprint.graph,
+        settings=fingerprint.settings,
+        seed=fingerprint.seed,
+        versions=fingerprint.versions,
+        prefer=settings.search.prefer,
+    )
+
+
+def facts_of_report(report: SubjectReport, favourable: Collection[str] = ()) -> AuditFacts:
+    """What a report alone tells of its audit; classes of which it does not tell are left open."""
+    subject, near, own = report.subject, report.ego_network, report.own_data
+    known = dict.fromkeys(favourable, True)
+    if not favourable:
+        options = report.recourse.options if report.recourse else ()
+        known = {option.decision: True for option in options}
+        known |= {node.decision: node.favourable for node in (near.nodes if near else ())}
+        known[subject.decision] = subject.favourable
+        if own is not None and own.alone is not None:
+            known[own.alone.decision] = own.alone.favourable
+        known.pop("", None)  # no decision
+    classes = tuple(subject.probabilities) or tuple(known)
+    if len(classes) == 2 and len(known) == 1:  # then the other class is the other kind
+        [(name, good)] = known.items()
+        known |= {other: not good for other in classes if other != name}
+    told = bool(favourable) or set(classes) <= set(known)
+    return AuditFacts(
+        classes=classes,
+        favourable=tuple(name for name, good in known.items() if good) if told else (),
+    )
 
 
 class Answer(Protocol):
@@ -49,6 +112,7 @@ class DecisionAxis:
     other: str
     decided: float | None = None
     range: tuple[float, float] = (0.0, 1.0)
+    is_drawn: ClassVar[bool] = True  # with marks that have to be explained
 
     def value(self, answer: Answer) -> float | None:
         """The value of an answer; None where the report does not tell it."""
@@ -96,7 +160,7 @@ class DecisionAxis:
     @property
     def name(self) -> str:
         """What the axis is about."""
-        return self.words.say(f"subject.axis.{self.kind}", favourable=self.favourable)
+        return self.words.say(f"subject.axis.{self.kind}")
 
     def figure(self, value: float | None) -> str:
         """A value in its own units."""
@@ -125,11 +189,8 @@ class DecisionAxis:
     def scale(self, width: float = WIDE) -> Axis:
         """The axis of every chart of the report, in some width."""
         low, high = self.range
-        shade = None
-        if self.cut_off is not None:
-            shade = (low, self.cut_off) if self.better == "lower" else (self.cut_off, high)
         places = TICKS.get(self.kind) or tuple(ticks(low, high, 4))
-        return Axis(low=low, high=high, ticks=places, line=self.cut_off, shade=shade, width=width)
+        return Axis(low=low, high=high, ticks=places, line=self.cut_off, width=width)
 
     def draw_figures(self, width: float = WIDE) -> Picture:
         """The figures at the ticks."""
@@ -137,7 +198,7 @@ class DecisionAxis:
         steps = [other - one for one, other in zip(axis.ticks, axis.ticks[1:], strict=False)]
         decimals = max(0, -floor(log10(min(steps)) + 1e-9)) if steps else 0
         write = self.words.number if decimals <= 2 else self.words.amount
-        figures = [write(tick).replace("-", "\N{MINUS SIGN}") for tick in axis.ticks]
+        figures = [write(tick) for tick in axis.ticks]
         return axis_row(axis, figures, self.name)
 
     def draw_sides(self) -> Picture | None:
@@ -157,20 +218,14 @@ class DecisionAxis:
             drawing.text(
                 place,
                 14,
-                shortened(side, max(3, int(room / LETTER))),
+                shorten(side, max(3, int(room / LETTER))),
                 font_size=13,
                 font_weight=600,
                 text_anchor=anchor,
             )
         return drawing.picture()
 
-    def draw_dot(self, value: float | None, alt: str, *, filled: bool) -> Picture | None:
-        """A value as a disc, or as a ring for what is so today."""
-        if value is None:
-            return None
-        return Strip(self.scale(), alt).dot(value, filled=filled).picture()
-
-    def draw_move(
+    def draw(
         self,
         before: float | None,
         after: float | None,
@@ -179,11 +234,18 @@ class DecisionAxis:
         narrow: bool = False,
         height: float = 26.0,
     ) -> Picture | None:
-        """An arrow from one value to another."""
-        if before is None or after is None:
+        """A ring at the answer as it is, and a disc at the answer with a change.
+
+        Without a change, the ring alone. A disc is blue if the answer is favourable, else orange.
+        """
+        if before is None:
             return None
         strip = Strip(self.scale(NARROW if narrow else WIDE), alt, height=height)
-        return strip.arrow(before, after).picture()
+        if after is not None:
+            favourable = self.is_favourable(after)
+            colour = "ink" if favourable is None else "yes" if favourable else "no"
+            strip.span(before, after, colour=colour).dot(after, colour=colour)
+        return strip.dot(before, filled=False, colour="ink").picture()
 
 
 def decision_axis(report: SubjectReport, facts: AuditFacts, words: Words) -> DecisionAxis:
@@ -192,7 +254,8 @@ def decision_axis(report: SubjectReport, facts: AuditFacts, words: Words) -> Dec
     classes = tuple(plain(name) for name in facts.classes)
     good = tuple(plain(name) for name in facts.favourable)
     bad = [name for name in classes if name not in good]
-    kind: Kind = "score" if line.scored else "probability"
+    unfavourable = words.say("subject.unfavourable")
+    kind: Kind = "score" if line.has_score else "probability"
     cut_off = line.cut_off
     if line.rule == "argmax":
         two = len(good) == 1 and len(classes) == 2
@@ -204,16 +267,18 @@ def decision_axis(report: SubjectReport, facts: AuditFacts, words: Words) -> Dec
         cut_off=cut_off,
         at_least=line.rule != "argmax",
         better=line.better or "higher",
-        favourable=good[0] if len(good) == 1 else words.say("subject.favourable"),
-        other=bad[0] if len(bad) == 1 else words.say("subject.unfavourable"),
+        favourable=(
+            words.class_name(good[0]) if len(good) == 1 else words.say("subject.favourable")
+        ),
+        other=words.class_name(bad[0]) if len(bad) == 1 else unfavourable,
     )
-    decided = line.score if line.scored else axis.value(report.subject)
+    decided = line.score if line.has_score else axis.value(report.subject)
     span = (0.0, 1.0) if kind == "probability" else (-1.0, 1.0)
     if kind == "score":
         values = [
             value for value in (decided, cut_off, *_values(axis, report)) if value is not None
         ]
-        low, high = widened(min(values, default=0.0), max(values, default=1.0))
+        low, high = widen(min(values, default=0.0), max(values, default=1.0))
         room = ROOM * (high - low)
         span = (low - room, high + room)
     return replace(axis, decided=decided, range=span)
@@ -221,9 +286,11 @@ def decision_axis(report: SubjectReport, facts: AuditFacts, words: Words) -> Dec
 
 def _values(axis: DecisionAxis, report: SubjectReport) -> Iterable[float | None]:
     """Every value of a report that its page draws."""
-    if report.own_data is not None and report.own_data.alone is not None:
-        yield axis.value_alone(report.own_data.alone)
     answers: list[Answer] = [*(report.carriers.own if report.carriers else ())]
+    if report.own_data is not None:
+        if report.own_data.alone is not None:
+            yield axis.value_alone(report.own_data.alone)
+        answers += [column.answer for column in report.own_data.columns if column.answer]
     answers += report.recourse.options if report.recourse else ()
     for counterfactual in report.counterfactuals:
         answers += (counterfactual.explanation, counterfactual)

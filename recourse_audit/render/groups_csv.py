@@ -1,301 +1,242 @@
-"""The group report as CSV, under column names that other programs rely on."""
+"""The group report as CSV, under column names that other programs rely on.
 
-from collections.abc import Iterator
+Codes are those of the JSON; `result` says the same in the words of the page.
+"""
+
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from recourse_audit.records.group_figures import (
     ActionGap,
     Comparison,
     DecisionCounts,
-    ErrorGap,
-    ErrorMeasure,
     ErrorRates,
     Interval,
     Outcomes,
-    Quartiles,
     Rate,
+    Verdict,
 )
 from recourse_audit.records.groups import GroupReport
+from recourse_audit.records.recourse import CommonAction, RecourseStatus
 from recourse_audit.records.texts import Cell, csv_lines
-from recourse_audit.render.terminal.group_words import any_of
-from recourse_audit.render.text import common_action_words
+from recourse_audit.render.groups import GroupPage, find_gap
+from recourse_audit.render.i18n import Words
 
 COLUMNS = (
-    "table",
-    "group",
-    "kind",
-    "measure",
-    "count",
-    "of",
-    "value",
-    "low",
-    "high",
-    "on_graph_low",
-    "on_graph_high",
-    "reference",
-    "difference",
-    "difference_low",
-    "difference_high",
-    "ratio",
-    "ratio_low",
-    "ratio_high",
-    "gap",
-    "gap_low",
-    "gap_high",
-    "favourable_ratio",
-    "p_ordinary",
-    "p_on_graph",
-    "p_adjusted",
-    "corrected_for",
-    "p_no_gap",
-    "p_no_gap_adjusted",
-    "effective",
-    "smallest_gap",
-    "smallest_gap_in_family",
-    "verdict",
-    "worse",
-    "left_out",
+    *("table", "group", "kind", "measure", "count", "of", "value", "low", "high"),
+    *("on_graph_low", "on_graph_high", "reference"),
+    *("difference", "difference_low", "difference_high", "ratio", "ratio_low", "ratio_high"),
+    *("gap", "gap_low", "gap_high", "favourable_ratio"),
+    *("p_ordinary", "p_on_graph", "p_adjusted", "corrected_for", "p_no_gap", "p_no_gap_adjusted"),
+    *("effective", "smallest_gap", "smallest_gap_in_family", "verdict", "worse"),
+    *("result", "left_out"),
 )
+COUNTS = ("people", "favourable", "refused", "undecided", "audited", "not_audited")
+STATUSES: dict[str, RecourseStatus] = {
+    "feasibility": "verified",
+    "infeasible": "certified_infeasible",
+    "not_found": "not_found_within_budget",
+}
+EVERYBODY = "everybody"
+Row = dict[str, Cell]
 
 
-def groups_csv(report: GroupReport) -> str:
+def groups_csv(report: GroupReport, words: Words | None = None) -> str:
     """One row per group and measure; the intervals of gaps allow for ties between people."""
-    rows = ([_rounded(row.get(name)) for name in COLUMNS] for row in _rows(report))
+    rows = (
+        # Six significant digits, so that people can read the table.
+        [f"{cell:.6g}" if isinstance(cell, float) else cell for cell in map(row.get, COLUMNS)]
+        for row in _Rows(report, words).all_rows()
+    )
     return "".join(csv_lines(chain([COLUMNS], rows)))
 
 
-def _rows(report: GroupReport) -> Iterator[dict[str, Cell]]:
-    decisions, outcomes = report.overall.decisions, report.overall.outcomes
-    kinds = _kinds(report)
-    if decisions is not None:
-        yield from _group_rows(_start("overall", "everybody", kinds), decisions, outcomes, {})
-    for table in report.tables:
-        for group in table.by_group:
-            compared = (one for one in table.comparisons if one.group == group.name)
-            gaps: dict[str, Comparison] = {one.measure: one for one in compared}
-            start = _start(table.name, group.name, kinds)
-            yield from _group_rows(start, group.decisions, group.outcomes, gaps)
-    yield from _own_data_rows(report, kinds)
-    yield from _error_rate_rows(report, kinds)
-    yield from _action_rows(report, kinds)
-    for one in report.left_out:
-        yield {"table": one.table, "measure": one.part, "left_out": one.why}
+class _Rows:
+    def __init__(self, report: GroupReport, words: Words | None) -> None:
+        self._report = report
+        self._page = GroupPage(report, words)
+        self._words = self._page.words
+        self._kinds = {("overall", EVERYBODY): EVERYBODY}
+        for table in report.tables:
+            for group in table.by_group:
+                kind = next((kind for kind in group.kinds if kind != "known"), "known")
+                pooled = f" {group.pooled}" if group.pooled else ""
+                self._kinds[table.name, group.name] = f"{kind}{pooled}"
 
+    def all_rows(self) -> Iterator[Row]:
+        report, overall = self._report, self._report.overall
+        if overall.decisions is not None:
+            yield from self._group("overall", EVERYBODY, overall.decisions, overall.outcomes, ())
+        for table in report.tables:
+            for group in table.by_group:
+                gaps = [gap for gap in table.comparisons if gap.group == group.name]
+                yield from self._group(
+                    table.name, group.name, group.decisions, group.outcomes, gaps
+                )
+        yield from self._own_data()
+        for name, groups, errors in self._page.outcome_tables():
+            for group_name, rates in groups.items():
+                named = EVERYBODY if name == "overall" else group_name
+                for measure in ("false_approvals", "false_refusals"):
+                    if (rate := getattr(rates, measure)) is not None:
+                        gap = find_gap(errors, named, measure=measure)
+                        row = self._start(name, named, measure) | _rate(rate)
+                        if gap is not None:
+                            row |= _difference(gap.reference, gap.difference, gap.interval)
+                            row |= {"p_on_graph": gap.p}
+                        yield row
+                yield from self._further_errors(name, named, rates)
+        yield from self._changes()
+        for part in report.left_out:
+            yield {"table": part.table, "measure": part.part, "left_out": part.why}
 
-Kinds = dict[tuple[str, str], str]
+    def _start(self, table: str, group: str, measure: str) -> Row:
+        kind = self._kinds[table, group]
+        return {"table": table, "group": group, "kind": kind, "measure": measure}
 
+    def _judge(self, verdict: Verdict | None) -> Row:
+        """A verdict as a code, and in words."""
+        if verdict is None:
+            return {}
+        return {"verdict": verdict, "result": self._words.verdict(verdict, self._report.concern)}
 
-def _kinds(report: GroupReport) -> Kinds:
-    """What kind of group each is; of pooled ones, how many there are."""
-    found = {("overall", "everybody"): "everybody"}
-    for table in report.tables:
-        for group in table.by_group:
-            odd = next((kind for kind in group.kinds if kind != "known"), "known")
-            found[table.name, group.name] = f"{odd} {group.pooled}" if group.pooled else odd
-    return found
+    def _group(
+        self,
+        table: str,
+        group: str,
+        decisions: DecisionCounts,
+        outcomes: Outcomes | None,
+        gaps: Sequence[Comparison],
+    ) -> Iterator[Row]:
+        """The counts of a group, its shares and quartiles with their gaps, and its grades."""
+        compared = {gap.measure: self._compare(gap) for gap in gaps}
+        for name in COUNTS:
+            yield self._start(table, group, name) | {"count": getattr(decisions, name)}
+        start = self._start(table, group, "adverse_rate")
+        yield start | _rate(decisions.adverse_rate) | compared.get("adverse_rate", {})
+        if outcomes is None:
+            return
+        for name in ("errors", "disagreeing"):
+            yield self._start(table, group, name) | {"count": getattr(outcomes, name)}
+        for name, status in STATUSES.items():
+            if (rate := getattr(outcomes, name)) is not None:
+                row = self._start(table, group, name) | {"result": self._words.status(status)}
+                gap = compared.get("feasibility", {}) if status == "verified" else {}
+                yield row | _rate(rate) | gap
+        for measure in ("cost", "options", "simulatability", "relevance"):
+            if (quartiles := getattr(outcomes, measure)) is not None:
+                # The median with the other quartiles as its ends; empty is beyond all found.
+                values = {"of": quartiles.of, "value": quartiles.median}
+                values |= {"low": quartiles.first, "high": quartiles.third}
+                yield self._start(table, group, measure) | values | compared.get(measure, {})
+        for grade, count in (outcomes.grades or {}).items():
+            yield self._start(table, group, f"caveats {grade}") | {"count": count}
+        if "caveats" in compared:
+            yield self._start(table, group, "caveats") | compared["caveats"]
 
+    def _compare(self, gap: Comparison) -> Row:
+        tests = gap.tests
+        return {
+            **_difference(gap.reference, gap.difference, gap.intervals.difference.on_graph),
+            "ratio": gap.ratio,
+            **_ends("ratio", gap.intervals.ratio.on_graph),
+            "gap": gap.gap,
+            **_ends("gap", gap.gap_interval),
+            "favourable_ratio": gap.favourable_ratio,
+            "p_ordinary": tests.ordinary,
+            "p_on_graph": tests.on_graph,
+            "p_adjusted": tests.adjusted,
+            "corrected_for": tests.corrected_for,
+            "p_no_gap": tests.no_gap,
+            "p_no_gap_adjusted": tests.no_gap_adjusted,
+            "effective": None if gap.precision is None else gap.precision.effective,
+            "smallest_gap": gap.smallest_gap,
+            "smallest_gap_in_family": gap.smallest_gap_in_family,
+            "worse": gap.worse,
+            **self._judge(gap.verdict),
+        }
 
-def _start(table: str, group: str, kinds: Kinds) -> dict[str, Cell]:
-    return {"table": table, "group": group, "kind": kinds[table, group]}
+    def _own_data(self) -> Iterator[Row]:
+        """Refusals on own data alone, how far decisions differ from them, and who has no option."""
+        found = self._report.own_data
+        overall = {} if found.overall is None else {EVERYBODY: found.overall}
+        tables = [(table.table, table.by_group, table.gaps) for table in found.tables]
+        for table, groups, gaps in [("overall", overall, ()), *tables]:
+            for group, rates in groups.items():
+                gap = find_gap(gaps, group)
+                alone = self._start(table, group, "adverse_rate alone")
+                alone |= _rate(rates.refused_alone)
+                paired = self._start(table, group, "adverse_rate minus alone")
+                paired["value"] = rates.difference
+                if gap is not None:
+                    alone |= _difference(gap.reference, gap.alone, gap.alone_interval)
+                    paired |= _difference(gap.reference, gap.difference, gap.interval)
+                yield alone
+                if table != "overall":
+                    yield paired
+                if rates.no_option is not None:
+                    start = self._start(table, group, "favourable alone, no option")
+                    yield start | _rate(rates.no_option)
 
-
-def _group_rows(
-    start: dict[str, Cell],
-    decisions: DecisionCounts,
-    outcomes: Outcomes | None,
-    gaps: dict[str, Comparison],
-) -> Iterator[dict[str, Cell]]:
-    for name in ("people", "favourable", "refused", "undecided", "audited", "not_audited"):
-        yield start | {"measure": name, "count": getattr(decisions, name)}
-    yield start | _rate("adverse_rate", decisions.adverse_rate) | _gap(gaps.get("adverse_rate"))
-    if outcomes is None:
-        return
-    yield start | {"measure": "errors", "count": outcomes.errors}
-    yield start | {"measure": "disagreeing", "count": outcomes.disagreeing}
-    for name in ("feasibility", "infeasible", "not_found"):
-        rate: Rate | None = getattr(outcomes, name)
-        if rate is not None:
-            yield start | _rate(name, rate) | _gap(gaps.get(name))
-    for name in ("cost", "options", "simulatability", "relevance"):
-        quartiles: Quartiles | None = getattr(outcomes, name)
-        if quartiles is not None:
-            yield start | _quartiles(name, quartiles) | _gap(gaps.get(name))
-    for grade, count in (outcomes.grades or {}).items():
-        yield start | {"measure": f"caveats {grade}", "count": count}
-    if "caveats" in gaps:
-        yield start | {"measure": "caveats"} | _gap(gaps["caveats"])
-
-
-def _own_data_rows(report: GroupReport, kinds: Kinds) -> Iterator[dict[str, Cell]]:
-    """Refusals on own data alone, and how far those that were decided differ from them."""
-    found = report.own_data
-    if found.overall is not None:
-        start = _start("overall", "everybody", kinds)
-        yield start | _rate("adverse_rate alone", found.overall.refused_alone)
-    for table in found.tables:
-        gaps = {one.group: one for one in table.gaps}
-        for name, rates in table.by_group.items():
-            start = _start(table.table, name, kinds)
-            alone: dict[str, Cell] = {}
-            paired: dict[str, Cell] = {
-                "measure": "adverse_rate minus alone",
-                "value": rates.difference,
-            }
-            if (gap := gaps.get(name)) is not None:
-                alone = _difference(gap.reference, gap.alone, gap.alone_interval)
-                paired |= _difference(gap.reference, gap.difference, gap.interval)
-            yield start | _rate("adverse_rate alone", rates.refused_alone) | alone
-            yield start | paired
-
-
-def _error_rate_rows(report: GroupReport, kinds: Kinds) -> Iterator[dict[str, Cell]]:
-    """How decisions turned out: error rates, refused people with a good outcome, calibration."""
-    found = report.error_rates
-    if found is None or found.overall is None:
-        return
-    start = _start("overall", "everybody", kinds)
-    yield from _error_rates(start, found.overall, {})
-    for table in found.tables:
-        for name, rates in table.by_group.items():
-            start = _start(table.table, name, kinds)
-            yield from _error_rates(
-                start, rates, {one.measure: one for one in table.gaps if one.group == name}
-            )
-
-
-def _error_rates(
-    start: dict[str, Cell], rates: ErrorRates, gaps: dict[ErrorMeasure, ErrorGap]
-) -> Iterator[dict[str, Cell]]:
-    measures: tuple[ErrorMeasure, ...] = ("false_approvals", "false_refusals")
-    for name in measures:
-        rate: Rate | None = getattr(rates, name)
-        if rate is not None:
-            row = start | _rate(name, rate)
-            if (gap := gaps.get(name)) is not None:
-                row |= _difference(gap.reference, gap.difference, gap.interval)
-                row["p_on_graph"] = gap.p
-            yield row
-    if rates.good_refused is not None:
+    def _further_errors(self, table: str, group: str, rates: ErrorRates) -> Iterator[Row]:
+        """Refused people with a good outcome, and scores against outcomes."""
         for part in ("without_option", "certified_infeasible", "not_found_within_budget"):
-            found: Rate | None = getattr(rates.good_refused, part)
-            if found is not None:
-                yield start | _rate(f"good_refused {part}", found)
-    for one in rates.calibration or ():
-        where = f"calibration {one.low:g} to {one.high:g}"
-        yield start | _rate(where, one.good)
-        yield start | {"measure": f"{where} score", "value": one.score}
+            if (rate := getattr(rates.good_refused, part, None)) is not None:
+                yield self._start(table, group, f"good_refused {part}") | _rate(rate)
+        for score in rates.calibration or ():
+            where = f"calibration {score.low:g} to {score.high:g}"
+            yield self._start(table, group, where) | _rate(score.good)
+            yield self._start(table, group, f"{where} score") | {"value": score.score}
+
+    def _changes(self) -> Iterator[Row]:
+        """Whom each change helps, and each set; gaps are in the share that is not helped."""
+        for changes, served in self._page.help_of_changes:
+            measure = f"served: {' | '.join(map(_code, changes))}"
+            start = self._start("overall", EVERYBODY, measure)
+            start["result"] = self._page.any_of(changes)
+            if served.everybody is None:
+                yield start | {"left_out": "few_people"}
+                continue
+            yield start | _rate(served.everybody)
+            for table, groups in served.by_group.items():
+                for group, rate in groups.items():
+                    gap = find_gap(served.gaps, group, table=table)
+                    yield self._start(table, group, measure) | _rate(rate) | self._change_gap(gap)
+
+    def _change_gap(self, gap: ActionGap | None) -> Row:
+        if gap is None:
+            return {}
+        return {
+            "reference": gap.reference,
+            "gap": gap.gap,
+            **_ends("gap", gap.interval),
+            "p_on_graph": gap.p,
+            "p_adjusted": gap.adjusted,
+            "corrected_for": gap.corrected_for,
+            "effective": gap.effective,
+            "smallest_gap_in_family": gap.smallest_gap,
+            "worse": gap.worse,
+            **self._judge(gap.verdict),
+        }
 
 
-def _action_rows(report: GroupReport, kinds: Kinds) -> Iterator[dict[str, Cell]]:
-    """Whom each action serves, and each set; gaps are in the share that is not served."""
-    found = report.common_actions
-    rows = [(f"served: {common_action_words(one.action)}", one.served) for one in found.actions]
-    sets = {one.actions: one.served for one in found.sets if len(one.actions) > 1}
-    rows += [(f"served: {any_of(found, actions)}", one) for actions, one in sets.items()]
-    for measure, served in rows:
-        start = _start("overall", "everybody", kinds)
-        if served.everybody is None:
-            yield start | {"measure": measure, "left_out": "few_people"}
-            continue
-        yield start | _rate(measure, served.everybody)
-        gaps = {(one.table, one.group): one for one in served.gaps}
-        for table, groups in served.by_group.items():
-            for group, rate in groups.items():
-                start = _start(table, group, kinds)
-                yield start | _rate(measure, rate) | _action_gap(gaps.get((table, group)))
+def _code(change: CommonAction) -> str:
+    """A change by its codes: drop payment 2; set savings +5000."""
+    by = None if change.by is None else f"{change.by:+.12g}"
+    return " ".join(
+        str(part) for part in (change.do, change.what, change.ties, by, change.to) if part
+    )
 
 
-def _action_gap(gap: ActionGap | None) -> dict[str, Cell]:
-    if gap is None:
-        return {}
-    low, high = _ends(gap.interval)
-    return {
-        "reference": gap.reference,
-        "gap": gap.gap,
-        "gap_low": low,
-        "gap_high": high,
-        "p_on_graph": gap.p,
-        "p_adjusted": gap.adjusted,
-        "corrected_for": gap.corrected_for,
-        "effective": gap.effective,
-        "smallest_gap_in_family": gap.smallest_gap,
-        "verdict": gap.verdict,
-        "worse": gap.worse,
-    }
+def _difference(reference: str, value: float, interval: Interval | None) -> Row:
+    return {"reference": reference, "difference": value, **_ends("difference", interval)}
 
 
-def _difference(reference: str, value: float, interval: Interval | None) -> dict[str, Cell]:
-    low, high = _ends(interval)
-    return {
-        "reference": reference,
-        "difference": value,
-        "difference_low": low,
-        "difference_high": high,
-    }
+def _rate(rate: Rate) -> Row:
+    ends = {} if rate.interval is None else {"low": rate.interval.low, "high": rate.interval.high}
+    figures: Row = {"count": rate.count, "of": rate.of, "value": rate.share}
+    return figures | ends | _ends("on_graph", rate.on_graph)
 
 
-def _rate(name: str, rate: Rate) -> dict[str, Cell]:
-    low, high = _ends(rate.interval)
-    on_graph_low, on_graph_high = _ends(rate.on_graph)
-    return {
-        "measure": name,
-        "count": rate.count,
-        "of": rate.of,
-        "value": rate.share,
-        "low": low,
-        "high": high,
-        "on_graph_low": on_graph_low,
-        "on_graph_high": on_graph_high,
-    }
-
-
-def _quartiles(name: str, quartiles: Quartiles) -> dict[str, Cell]:
-    """The median as the value and the other quartiles as its ends; empty is beyond all found."""
-    return {
-        "measure": name,
-        "of": quartiles.of,
-        "value": quartiles.median,
-        "low": quartiles.first,
-        "high": quartiles.third,
-    }
-
-
-def _gap(gap: Comparison | None) -> dict[str, Cell]:
-    if gap is None:
-        return {}
-    difference_low, difference_high = _ends(gap.intervals.difference.on_graph)
-    ratio_low, ratio_high = _ends(gap.intervals.ratio.on_graph)
-    gap_low, gap_high = _ends(gap.gap_interval)
-    return {
-        "reference": gap.reference,
-        "difference": gap.difference,
-        "difference_low": difference_low,
-        "difference_high": difference_high,
-        "ratio": gap.ratio,
-        "ratio_low": ratio_low,
-        "ratio_high": ratio_high,
-        "gap": gap.gap,
-        "gap_low": gap_low,
-        "gap_high": gap_high,
-        "favourable_ratio": gap.favourable_ratio,
-        "p_ordinary": gap.tests.ordinary,
-        "p_on_graph": gap.tests.on_graph,
-        "p_adjusted": gap.tests.adjusted,
-        "corrected_for": gap.tests.corrected_for,
-        "p_no_gap": gap.tests.no_gap,
-        "p_no_gap_adjusted": gap.tests.no_gap_adjusted,
-        "effective": None if gap.precision is None else gap.precision.effective,
-        "smallest_gap": gap.smallest_gap,
-        "smallest_gap_in_family": gap.smallest_gap_in_family,
-        "verdict": gap.verdict,
-        "worse": gap.worse,
-    }
-
-
-def _ends(interval: Interval | None) -> tuple[float | None, float | None]:
-    return (None, None) if interval is None else (interval.low, interval.high)
-
-
-def _rounded(value: Cell) -> Cell:
-    """Six significant digits, so that people can read the table."""
-    return f"{value:.6g}" if isinstance(value, float) else value
+def _ends(name: str, interval: Interval | None) -> Row:
+    return {} if interval is None else {f"{name}_low": interval.low, f"{name}_high": interval.high}

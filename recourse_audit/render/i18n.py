@@ -24,17 +24,17 @@ from babel.numbers import format_currency, format_decimal, format_percent
 
 from recourse_audit.errors import TemplateError
 from recourse_audit.records.group_figures import Verdict
-from recourse_audit.records.recourse import FRAGILE, STEADY, RecourseStatus, Robustness
+from recourse_audit.records.model import ProbeReport
+from recourse_audit.records.recourse import FRAGILE, STEADY, RecourseStatus
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import NO_BREAK, plain
 from recourse_audit.settings import LanguageWords, Settings
-from recourse_audit.settings.words import COUNT
+from recourse_audit.settings.letters import COUNT
 
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 MOST_PLURALS = 6  # Arabic has six
 _PLURALS = re.compile(r"nplurals\s*=\s*(\d+)")
 _FORM = re.compile(r"^\s*msgstr\s*\[([^\]]*)", re.MULTILINE)
-_FEW = "#,##0.##"
 _DIGITS = 2
 _SPANISH_AND = re.compile(r"\by (?=h?[ií](?!e))", re.IGNORECASE)
 MINUS = "\N{MINUS SIGN}"
@@ -119,31 +119,41 @@ class Words:
         form = forms[min(self._plural(self._files[key], count), len(forms) - 1)]
         return self._filled(key, form, {**values, "count": self.number(count)})
 
+    def _write(self, value: float, pattern: str) -> str:
+        """A number by a pattern of Babel, with a real minus and spaces of normal width."""
+        text = format_decimal(value, format=pattern, locale=self._locale)
+        return _wide_spaces(text).replace("-", MINUS)
+
     def number(self, value: float) -> str:
         """A number with at most two decimals, without trailing zeros."""
-        return _wide_spaces(format_decimal(value, format=_FEW, locale=self._locale))
+        return self._write(value, "#,##0.##")
 
     def exact(self, value: float) -> str:
         """A number from the user's settings, with up to six decimals."""
-        return self._minus(format_decimal(value, format="#,##0.######", locale=self._locale))
+        return self._write(value, "#,##0.######")
+
+    def fixed(self, value: float, decimals: int) -> str:
+        """A number with so many decimals."""
+        return self._write(value, f"#,##0.{'0' * decimals}" if decimals else "#,##0")
+
+    def signed(self, value: float, decimals: int = 3) -> str:
+        """A change with its sign, unless it is rounded to nothing: +0.094."""
+        text = self.fixed(abs(value), decimals)
+        sign = "+" if value > 0 else MINUS
+        return f"{sign}{text}" if set(text) & set("123456789") else text
+
+    def points(self, difference: float) -> str:
+        """A difference of shares in percentage points, with its sign: +21; 0.4 below one."""
+        return self.signed(100 * difference, 1 if abs(difference) < 0.01 else 0)
 
     def percent(self, share: float) -> str:
         """A share with one decimal: 41.2%."""
-        pattern = self._locale.percent_formats[None].pattern
-        pattern = pattern.replace("#,##0", "#,##0.0")
+        pattern = self._locale.percent_formats[None].pattern.replace("#,##0", "#,##0.0")
         return _wide_spaces(format_percent(share, format=pattern, locale=self._locale))
 
     def whole_percent(self, share: float) -> str:
         """A share without decimals: 95%."""
         return _wide_spaces(format_percent(share, locale=self._locale))
-
-    def points(self, difference: float) -> str:
-        """A difference of shares in percentage points, with its sign: -3, +21, 0.4 below one."""
-        decimals = "0.0" if abs(difference) < 0.01 else "0"
-        text = format_decimal(abs(100 * difference), format=decimals, locale=self._locale)
-        if not any(digit in text for digit in "123456789"):
-            return _wide_spaces(text)
-        return f"{'+' if difference > 0 else MINUS}{_wide_spaces(text)}"
 
     def probability(self, chance: float) -> str:
         """Three decimals; what is just short of all or nothing is not rounded to it."""
@@ -157,22 +167,6 @@ class Words:
         """A score: whole above a thousand, otherwise with as many decimals as matter."""
         size = abs(score)
         return self.fixed(score, 0 if size >= 1000 else 1 if size >= 10 else 2 if size >= 1 else 3)
-
-    def signed(self, value: float, decimals: int = 3) -> str:
-        """A change with its sign: +0.094, a real minus."""
-        text = self.fixed(abs(value), decimals)
-        if not any(digit in text for digit in "123456789"):
-            return text
-        return f"{'+' if value > 0 else MINUS}{text}"
-
-    def fixed(self, value: float, decimals: int) -> str:
-        """A number with so many decimals, and a real minus."""
-        pattern = f"#,##0.{'0' * decimals}" if decimals else "#,##0"
-        return self._minus(format_decimal(value, format=pattern, locale=self._locale))
-
-    @staticmethod
-    def _minus(text: str) -> str:
-        return _wide_spaces(text).replace("-", MINUS)
 
     def form(self, value: float, forms: Sequence[str]) -> str:
         """The singular or the plural of a word, whichever goes with the number as it is written."""
@@ -189,9 +183,9 @@ class Words:
         )
         return _wide_spaces(amount)
 
-    def day(self, day: date) -> str:
-        """A date in full."""
-        return format_day(day, self._locale)
+    def day(self, day: date | str) -> str:
+        """A date in full; as text it is 2026-11-16."""
+        return format_day(date.fromisoformat(day) if isinstance(day, str) else day, self._locale)
 
     def listed(self, items: Sequence[str]) -> str:
         """Several things as a sentence lists them."""
@@ -209,6 +203,15 @@ class Words:
 
     # ------------------------------------------------------------------ what records have as codes
 
+    def probe_note(self, code: str, figures: Mapping[str, float]) -> str:
+        """What a reader must know about the model or the graph before any figure."""
+        short = {
+            name: value if value.is_integer() else float(f"{value:.2g}")
+            for name, value in figures.items()
+        }
+        values = {name: self.exact(value) for name, value in short.items()}
+        return self.say(f"probe.{code}", **values)
+
     def status(self, status: RecourseStatus) -> str:
         """A status in a table: has an option."""
         return self.say(f"status.{status}")
@@ -217,10 +220,6 @@ class Words:
         """A verdict on a gap, given the gap of concern as a share: not 10 points worse."""
         points = self.number(100 * concern)
         return self.say(f"verdict.{verdict.replace(' ', '_')}", concern=points)
-
-    def strength(self, robustness: Robustness) -> str:
-        """How well an option stands changes around it: holds in most tests."""
-        return self.say(f"strength.{strength(robustness.held_share)}")
 
     # ------------------------------------------------------------------ the user's own words
 
@@ -306,9 +305,8 @@ class Words:
             return self.class_name(value)
         if unit in self._currencies:
             return self.money(value, self._currencies[unit])
-        return NO_BREAK.join(
-            filter(None, (self.number(value), self.form(value, self.forms_of(unit))))
-        )
+        digits = self.number(value) if abs(value) >= 1 else self._write(value, "#,##0.###")
+        return NO_BREAK.join(filter(None, (digits, self.form(value, self.forms_of(unit)))))
 
     def _find(self, look: Callable[[LanguageWords], T | None]) -> T | None:
         return next((word for own in self._own if (word := look(own)) is not None), None)
@@ -345,6 +343,12 @@ class Words:
 def words_of(settings: Settings, language: str, templates: Templates) -> Words:
     """The words of an audit in one language."""
     return Words(language, templates, settings.words, settings.letters.currencies)
+
+
+def probe_notes(probes: ProbeReport) -> tuple[str, ...]:
+    """What a reader must know about the model and the graph before any figure, in English."""
+    words = Words()
+    return tuple(words.probe_note(code, figures) for code, figures in probes.notes.items())
 
 
 @cache

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Literal
 
-from recourse_audit.records.base import Record
+from recourse_audit.records import Record
 from recourse_audit.records.recourse import (
     Certificate,
     DroppableTie,
@@ -119,7 +119,7 @@ PEOPLE: Table = {
 ATTRIBUTES: Table = {SetAction: "attribute", Move: "attribute", Permitted: "set"}
 
 
-def redacted(
+def redact(
     report: SubjectReport,
     level: Level,
     protected: Iterable[str] = (),
@@ -168,7 +168,7 @@ class _Redaction:
         record, kind = self._without_quotes(value), type(value)
         gone = {name for table in self._left_out for name in table.get(kind, "").split()}
         changes: dict[str, object] = {}
-        for field in fields(record):  # type: ignore[arg-type]
+        for field in fields(record):
             inside = getattr(record, field.name)
             if field.name not in SHOWN[kind].split() or field.name in gone:
                 changes[field.name] = _empty(inside)
@@ -178,7 +178,7 @@ class _Redaction:
                 changes[field.name] = self._attribute(inside)
             else:
                 changes[field.name] = self.shown(inside)
-        return replace(record, **changes)  # type: ignore[type-var]
+        return replace(record, **changes)
 
     def _without_quotes(self, record: Record) -> Record:
         """A record without texts that may quote anybody, and without protected columns."""

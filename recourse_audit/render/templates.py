@@ -12,22 +12,39 @@ import re
 import shutil
 import traceback
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 
-from jinja2 import FunctionLoader, StrictUndefined, TemplateNotFound, TemplateSyntaxError
-from jinja2 import TemplateError as Mistake
+from jinja2 import (
+    FunctionLoader,
+    StrictUndefined,
+    TemplateNotFound,
+    TemplateSyntaxError,
+    pass_context,
+)
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
-from recourse_audit.errors import TemplateError
+from recourse_audit.errors import AuditError, TemplateError
+from recourse_audit.render.text import plain
 from recourse_audit.settings.section import exists, is_folder
 
 PACKAGE = Path(__file__).parents[1]
 PAGES = ("pages/", "letters/")
 # These would turn escaping off, or make two runs differ.
 REFUSED_FILTERS = ("safe", "random")
+# How a page writes figures: filters that are the methods of its words, so in one place.
+FORMATS = (
+    *("number", "exact", "fixed", "signed", "amount", "probability", "percent", "whole_percent"),
+    *("points", "day", "listed"),
+)
 _META = re.compile(r"<meta[\s/>]", flags=re.IGNORECASE)
+# All that may stand before the policy of a page.
+_BEFORE = re.compile(
+    r"\s*(<!doctype html>\s*)?<html(\s[^<>]*)?>\s*<head>\s*"
+    r"((<meta\s(?![^<>]*http-equiv)[^<>]*>|<title>[^<]*</title>)\s*)*",
+    flags=re.IGNORECASE,
+)
 
 
 def template_folder() -> Path:
@@ -80,6 +97,8 @@ class Templates:
         )
         for name in REFUSED_FILTERS:
             del self._environment.filters[name]
+        self._environment.filters |= {"capital": _with_capital, "plain": plain}
+        self._environment.filters |= {name: _format_filter(name) for name in FORMATS}
         self._heads: set[str] = set()
         self._environment.globals |= {"head": self._head, "script": self._script}
 
@@ -93,39 +112,37 @@ class Templates:
             text = template.render(**values)
             text.encode()  # a template may write half a character: "\ud800"
             self._check_policy(name, text)
-        except TemplateNotFound as error:
-            raise TemplateError(
-                f"{error.name}: there is no such template in {self._places()}"
-            ) from None
-        except TemplateSyntaxError as error:
-            raise TemplateError(f"{error.filename}:{error.lineno}: {error.message}") from None
-        except UnicodeEncodeError as error:
-            raise TemplateError(f"{name}: writes what is not text ({error.reason})") from None
-        except SyntaxError as error:  # of the Python that the template was compiled to
-            raise TemplateError(f"{name}: is nested too deeply ({error.msg})") from None
-        except MemoryError:
-            raise TemplateError(f"{name}: the page takes too much memory") from None
-        except RecursionError as error:
-            raise TemplateError(
-                f"{self._place(error) or name}: the template includes or calls itself endlessly"
-            ) from None
-        except (
-            Mistake,
-            TypeError,
-            ValueError,
-            AttributeError,
-            LookupError,
-            ArithmeticError,
-            NameError,  # of a number that Python writes as "inf"
-        ) as error:
-            ours = compiled and not _is_raised_by_jinja(error)
-            place = self._place(error) or (None if ours else name)
-            if place is None:
+        except (AuditError, AssertionError):
+            raise
+        except Exception as error:
+            message = self._message_of(error, name, compiled=compiled)
+            if message is None:
                 raise
-            raise TemplateError(f"{place}: {error}") from None
+            raise TemplateError(message) from None
         return text
 
-    def macros(self, name: str, **values: object) -> object:
+    def _message_of(self, error: Exception, name: str, *, compiled: bool) -> str | None:
+        """What is wrong with a template; None if the mistake is ours."""
+        match error:
+            case TemplateNotFound():
+                return f"{error.name}: there is no such template in {self._places()}"
+            case TemplateSyntaxError():
+                return f"{error.filename}:{error.lineno}: {error.message}"
+            case UnicodeEncodeError():
+                return f"{name}: writes what is not text ({error.reason})"
+            case SyntaxError():  # of the Python that the template was compiled to
+                return f"{name}: is nested too deeply ({error.msg})"
+            case MemoryError():
+                return f"{name}: the page takes too much memory"
+        place = self._place(error)
+        if isinstance(error, RecursionError):
+            return f"{place or name}: the template includes or calls itself endlessly"
+        ours = isinstance(error, OSError) or (compiled and not _is_raised_by_jinja(error))
+        if ours and place is None:
+            return None
+        return f"{place or name}: {error}"
+
+    def macros(self, name: str, /, **values: object) -> object:
         """The macros of one of our own templates, as functions that return markup."""
         return self._environment.get_template(name).make_module(values)
 
@@ -198,10 +215,7 @@ class Templates:
         if not places:
             raise TemplateError(f"{name}: calls no head(…), so the page would have no policy")
         start, length = min(places)
-        before = _Before()
-        before.feed(page[:start])
-        before.close()
-        if before.other or before.rawdata or _META.search(page, start + length):
+        if not _BEFORE.fullmatch(page, 0, start) or _META.search(page, start + length):
             raise TemplateError(
                 f"{name}: head(…) must follow <head>, with nothing but <meta> and <title> in "
                 "between, and no <meta> after it"
@@ -242,32 +256,18 @@ class Templates:
         return None
 
 
-class _Before(HTMLParser):
-    """Reads a page up to its policy; `other` is whether there is more than a head begins with."""
+def _format_filter(name: str) -> Callable[..., str]:
+    @pass_context
+    def write(context: Context, value: object, *given: object) -> str:
+        words = context["words"] if "words" in context else context["view"].words
+        return str(getattr(words, name)(value, *given))
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.other = False
-        self._titled = False
+    return write
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        known = tag in {"html", "head", "meta", "title"}
-        self.other |= not known or "http-equiv" in dict(attrs) or self._titled
-        self._titled = tag == "title"
 
-    def handle_endtag(self, tag: str) -> None:
-        self.other |= tag != "title"
-        self._titled = False
-
-    def handle_comment(self, data: str) -> None:
-        del data
-        self.other = True
-
-    def handle_data(self, data: str) -> None:
-        self.other |= bool(data.strip()) and not self._titled
-
-    def close(self) -> None:
-        self.other |= self._titled
+def _with_capital(text: str) -> str:
+    """A sentence with its first letter as a capital; the rest stays as it is."""
+    return text[:1].upper() + text[1:]
 
 
 def _hashed(text: str) -> str:

@@ -1,29 +1,20 @@
-"""Text that terminal views, pages and letters share: figures, users' own text, effects."""
+"""Text that terminal views, pages and letters share: users' own text made plain."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING
+from itertools import groupby
+from typing import TYPE_CHECKING, TypeVar
 
+from recourse_audit.records.model import Agreement
 from recourse_audit.records.recourse import CommonAction
-from recourse_audit.records.search import Counterfactual, SearchExtent
-from recourse_audit.records.subject import SubjectReport
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from recourse_audit.render.i18n import Words
 
-    from recourse_audit.records.model import ProbeReport
-
+T = TypeVar("T")
 NO_BREAK = "\N{NO-BREAK SPACE}"
-HELD_BACK = "held it back"
-PROBE_MEANINGS = {
-    "deterministic": "the same question gets the same answer",
-    "node_order": "the order of nodes does not matter",
-    "tie_order": "the order of ties does not matter",
-    "ties_matter": "answers move when ties do",
-    "packing": "a graph's answer does not depend on what is asked beside it",
-}
 
-
+NAMED = 3  # people whose decision differs
 NUMBERS = {1: "one", 2: "two"}
 
 
@@ -41,25 +32,6 @@ def common_action_words(action: CommonAction) -> str:
     return f"{way} {action.what} by {abs(action.by):,.12g}{unit}"
 
 
-def sender_degree_words(probes: "ProbeReport") -> str:
-    """What the probe of `sender_degree` means for an audit."""
-    if probes.sender_degree is None:
-        return "what-ifs are asked one at a time"
-    return "a sender's own number of ties weighs its message; many what-ifs go into one question"
-
-
-def columns(*names: str, show_header: bool = True, title: str | None = None) -> "Table":
-    """A table without lines for the terminal; its cells are wrapped, never cut off."""
-    from rich.table import Table
-
-    table = Table(
-        box=None, pad_edge=False, show_header=show_header, title=title, title_justify="left"
-    )
-    for name in names:
-        table.add_column(name, overflow="fold")
-    return table
-
-
 def plain(text: str) -> str:
     """A user's text with line breaks and control characters written out, so they do nothing.
 
@@ -73,10 +45,10 @@ def plain(text: str) -> str:
     )
 
 
-def printable(report: SubjectReport) -> SubjectReport:
-    """The same report with every text in it made plain."""
-    found = _printable(report)
-    assert isinstance(found, SubjectReport)
+def printable(record: T) -> T:
+    """The same record with every text in it made plain."""
+    found = _printable(record)
+    assert isinstance(found, type(record))
     return found
 
 
@@ -84,20 +56,13 @@ def _printable(value: object) -> object:
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, tuple):
-        return tuple(_printable(one) for one in value)
+        return tuple(map(_printable, value))
     if isinstance(value, Mapping):
-        return {_printable(name): _printable(one) for name, one in value.items()}
+        return {_printable(name): _printable(content) for name, content in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         changes = {field.name: _printable(getattr(value, field.name)) for field in fields(value)}
         return replace(value, **changes)
     return value
-
-
-def share(value: float) -> str:
-    """Three decimals; a share just short of all or nothing is not rounded to it."""
-    if 0.9995 <= value < 1:
-        return ">.999"
-    return "<.001" if 0 < value < 0.0005 else f"{value:.3f}"
 
 
 def number(count: int, word: str) -> str:
@@ -105,22 +70,71 @@ def number(count: int, word: str) -> str:
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
-def coverage_words(extent: SearchExtent) -> str:
-    """How much of all subgraphs a search looked at, as the start of a sentence."""
-    sample = extent.sample
-    if sample is None:
-        return f"All {extent.subgraphs:,} subgraphs"
-    about = "about " if sample.of_is_estimate else ""
-    return (
-        f"A uniform sample of {sample.drawn:,} of {about}{sample.of:,} subgraphs (with "
-        f"{sample.confidence:.0%} confidence, the first choice is dominated through at most "
-        f"{sample.bound:.2%} of them)"
+def agreement_sentences(agreement: Agreement, words: "Words | None" = None) -> tuple[str, ...]:
+    """How many decisions of the record and the model agree; who differs, and what explains it."""
+    from recourse_audit.render.i18n import Words
+
+    return tuple(_agreement_sentences(agreement, words or Words()))
+
+
+def _agreement_sentences(found: Agreement, words: "Words") -> Iterator[str]:
+    say, count = words.say, words.number
+    yield words.say_count(
+        "agreement.agree",
+        found.compared,
+        column=plain(found.column),
+        agreeing=count(found.agreeing),
+        share=_share(found.share, words),
     )
+    if found.unrecorded or found.undecided:
+        left = {"unrecorded": count(found.unrecorded), "undecided": count(found.undecided)}
+        yield say("agreement.left_out", **left)
+    if not found.disagreeing:
+        return
+    pairs = (
+        say(
+            "agreement.pair",
+            count=count(pair.people),
+            recorded=plain(pair.recorded),
+            decided=plain(pair.decided),
+        )
+        for pair in found.by_class
+        if pair.recorded != pair.decided
+    )
+    yield say("agreement.differences", pairs="; ".join(pairs))
+    if (rule := found.better) is not None:
+        counts = {"agreeing": count(rule.agreeing), "compared": count(found.compared)}
+        if rule.kind == "cut_off" and rule.cut_off is not None:
+            yield say("agreement.cut_off", cut_off=words.exact(rule.cut_off), **counts)
+        else:
+            yield say("agreement.order", order=", ".join(map(plain, rule.classes)), **counts)
+    if found.outside:
+        names = ", ".join(map(plain, found.outside_features))
+        yield words.say_count("agreement.outside", found.outside, names=names)
+    for attribute, groups in groupby(found.by_group, key=lambda group: group.attribute):
+        shares = (
+            f"{plain(group.group) or say('unknown')} "
+            + _share(group.agreeing / group.compared, words)
+            for group in groups
+        )
+        yield say("agreement.by", attribute=plain(attribute), shares=", ".join(shares))
+    if found.examples:
+        examples = (
+            say(
+                "agreement.example",
+                id=plain(example.id),
+                recorded=plain(example.recorded),
+                decided=plain(example.decided),
+            )
+            for example in found.examples[:NAMED]
+        )
+        yield say("agreement.examples", examples=", ".join(examples))
 
 
-def beaten_baselines(found: Counterfactual) -> str:
-    """The baselines whose choices a counterfactual dominates; empty if there is none."""
-    names = [name for name, beats in found.dominates_baselines.items() if beats]
-    if not names:
-        return ""
-    return f"and the baseline{'' if len(names) == 1 else 's'} {', '.join(names)}"
+def _share(share: float, words: "Words") -> str:
+    """A share in per cent; what is just short of all or nothing is not rounded to it."""
+    if 0.9995 <= share < 1:
+        return words.say("agreement.nearly_all", share=words.whole_percent(1))
+    if 0 < share < 0.0005:
+        return words.say("agreement.nearly_none", share=words.percent(0.001))
+    return words.percent(share)

@@ -1,46 +1,116 @@
-"""The letters of a finished bundle, as HTML and PDF, in `letters/`, a folder with its own seal.
+"""The letters of a finished bundle, as HTML and PDF, in `letters/`; and which are signed off.
 
-Letters are drafts without a date until somebody signs them off by name; `signing.csv` lists which
-ones are. What was signed off before is kept as it is.
+Letters are drafts without a date until somebody signs them off by name, if nothing speaks against
+them. Five things do: an option that often failed its tests (`fragile`), a detail that the profile
+prints and nobody gave (`incomplete`), no reason that a person has confirmed (`no-reason`), options
+that only change ties while no reason speaks of them (`ties-only`), and no reviewer (`unreviewed`).
+Each needs its own word to be accepted, and only for letters that are named. What is refused stays a
+draft and is listed with its causes in `signing.csv`.
+
+Letters that were signed off before stay as they are, byte for byte: they may have been sent, and
+the folder is the record of what people were told. If one would now read differently, nothing is
+written, and the command says which letters these are.
 """
 
+import csv
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
+from typing import Literal, Self
 
-from recourse_audit.bundle.derived_folder import DerivedFolder
-from recourse_audit.bundle.layout import writing
-from recourse_audit.bundle.manifest import digest, digest_of
+from recourse_audit.bundle.layout import read_plain, writing
+from recourse_audit.bundle.manifest import DerivedFolder, digest, digest_of
 from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit, open_finished_audit
-from recourse_audit.errors import InputError
-from recourse_audit.records.bundle import Cause, MadeWith
+from recourse_audit.errors import DocumentError, InputError, SubjectError
+from recourse_audit.records.bundle import (
+    CAUSES,
+    Cause,
+    MadeWith,
+    Review,
+    SignedLetter,
+    SignOff,
+)
 from recourse_audit.records.codec import SIGNED_LETTER
 from recourse_audit.records.subject import SubjectReport
+from recourse_audit.records.texts import csv_lines
 from recourse_audit.render.batch import Files, RenderOptions, file_name, make_files
 from recourse_audit.render.letter_inputs import read_reviews
-from recourse_audit.render.letters import LetterWriter
+from recourse_audit.render.letters import Letter, LetterWriter
 from recourse_audit.render.pdf import Printer, open_printer
-from recourse_audit.render.signing import (
-    ALL,
-    ALLOWED,
-    SIGNED,
-    TABLE,
-    Entry,
-    LettersBefore,
-    Signing,
-    decide,
-    files_of,
-    keep,
-    reads_the_same,
-    record_sign_off,
-    refuse_changed,
-    signing_table,
-)
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import plain
 from recourse_audit.settings import Settings, load_settings
+
+ALL: Literal["all"] = "all"
+Ids = tuple[str, ...] | Literal["all"] | None
+TABLE = "signing.csv"
+SIGNED = ".signed.json"
+ALLOWED = ".allowed.json"
+MOST_NAMED = 5
+COLUMNS = (
+    *("id", "letter", "status", "signed_by", "date", "against", "accepted"),
+    *("reviewer", "reviewed", "draft"),
+)
+BETWEEN = "; "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signing:
+    """What somebody asks for: letters to sign off, or signed letters to make drafts again.
+
+    Raises
+    ------
+    InputError
+        Nobody is named, or the words do not go together.
+    """
+
+    by: SignOff | None = None
+    ids: Ids = None
+    accept: frozenset[str] = frozenset()
+    reopen: bool = False
+
+    def __post_init__(self) -> None:
+        unknown = sorted(self.accept - set(CAUSES))
+        if unknown:
+            raise InputError(f"--accept must be one of {', '.join(CAUSES)} (got {unknown[0]!r})")
+        if self.by is not None and self.reopen:
+            raise InputError(
+                "--reopen makes drafts of letters, and --sign-off signs them off; reopen them "
+                "first, review the drafts, then sign them off"
+            )
+        if self.ids is None and (self.by is not None or self.reopen):
+            word = "--reopen" if self.reopen else "--sign-off"
+            every = "all of them" if self.reopen else "every letter that nothing speaks against"
+            raise InputError(
+                f"{word} needs to know which letters: name them with --ids P0012,P0034 or with "
+                f"--ids-file FILE, or give --all for {every}"
+            )
+        if self.ids == ():
+            raise InputError("no letter is named; give at least one id")
+        if self.ids is not None and self.by is None and not self.reopen:
+            raise InputError("letters are named for --sign-off NAME or --reopen: give one of them")
+        if self.accept and (self.by is None or self.ids == ALL):
+            raise InputError(
+                "--accept is for letters that are signed off by name: give --sign-off NAME with "
+                "--ids or --ids-file, not with --all"
+            )
+
+    def names(self, own: str) -> bool:
+        """Whether this is about the letter to a subject."""
+        return self.ids is not None and (self.ids == ALL or own in self.ids)
+
+    def check_known(self, subjects: Collection[str]) -> None:
+        """Refuse ids that belong to no subject: a misspelt one would go unnoticed."""
+        unknown = [] if self.ids is None or self.ids == ALL else sorted({*self.ids} - {*subjects})
+        if unknown:
+            more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+            raise SubjectError(
+                f"there is no subject {plain(unknown[0])!r}{more} in this audit; correct the ids"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +137,12 @@ class WrittenLetters:
 
     `signed` are the subjects whose letters this command signed off, `signed_before` counts those
     that were signed off already, and `refused` says what spoke against the others that were asked
-    for. All other letters are drafts.
-
-    `open_slots` are keys of the settings that must be filled in before letters can be signed off,
-    `unworded` names that letters use because there is no word for them, `unknown_ids` ids in
-    staff's files that belong to no subject, `unprintable` the subjects whose letters contain
-    characters that no font has. `allowed` are the files that record what was allowed by hand in
-    reasons; `ids_only` says that reasons were compared with other people's ids, but not with names.
+    for. All other letters are drafts. `open_slots` are keys of the settings that must be filled in
+    before letters can be signed off, `unworded` names that letters use because there is no word
+    for them, `unknown_ids` ids in staff's files that belong to no subject, `unprintable` the
+    subjects whose letters contain characters that no font has. `allowed` are the files that record
+    what was allowed by hand in reasons; `ids_only` says that reasons were compared with other
+    people's ids, but not with names.
     """
 
     subjects: int
@@ -91,6 +160,33 @@ class WrittenLetters:
     trouble: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A letter in the table of the folder: whether it is signed, and what speaks against it.
+
+    `draft` is the fingerprint of the letter before it is signed. `signed` is None for a draft.
+    `kept` says that its files stay as they are: if it is signed, it was so before.
+    """
+
+    id: str
+    letter: str
+    status: Literal["signed", "draft", "refused"]
+    against: tuple[Cause, ...]
+    draft: str
+    review: Review | None
+    signed: SignedLetter | None = None
+    kept: bool = False
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        signed, review = self.signed, self.review
+        by = ("", "") if signed is None else (signed.sign_off.name, signed.sign_off.day)
+        accepted = () if signed is None else signed.accepted
+        read = ("", "") if review is None else (review.reviewer, review.day)
+        causes = (BETWEEN.join(self.against), BETWEEN.join(accepted))
+        return (self.id, self.letter, self.status, *by, *causes, *read, self.draft)
+
+
 DRAFTS = LetterOptions()
 ALONE = RenderOptions()
 
@@ -104,124 +200,41 @@ def write_letters(
     with hold_finished_audit(folder) as stored:
         names = stored.names()
         settings = _letter_settings(stored.settings, options)
-        writer = _writer(settings, pages, options, folder)
         printer, trouble = open_printer(pages)
         on_paper = printer is not None
+        maker = _LetterMaker(folder=folder, options=options, settings=settings, on_paper=on_paper)
+        writer = maker.writer
         with writing(folder):
             derived.tidy()
             there = not rendering.again and derived.is_there(paper=on_paper)
-            plan = _Plan(entries={})
             if not there:
-                plan = _planned(stored, writer, derived, options, rendering)
-                made_with = _made_with(options, settings, pages, plan, on_paper=on_paper)
-                factory = _Factory(
-                    folder=folder,
-                    options=options,
-                    settings=settings,
-                    plan=plan,
-                    on_paper=on_paper,
-                )
+                maker.entries.update(_plan(stored, writer, derived, options, rendering))
+                table = "".join(csv_lines([COLUMNS, *(e.row for e in maker.entries.values())]))
+                made_with = _describe(options, settings, pages, maker, table)
                 rendering.begin("Writing letters", len(names))
                 with derived.remake(made_with, rendering.signer) as new:
-                    for name, content in make_files(folder, factory, list(names), rendering):
+                    fresh = replace(maker)  # what it has read cannot be sent to other processes
+                    for name, content in make_files(folder, fresh, list(names), rendering):
                         new.put(name, content)
-                    new.put(TABLE, plan.table.encode())
-    boxes = () if there or printer is None else _unprintable(derived.folder, names, printer)
+                    new.put(TABLE, table.encode())
+    entries = maker.entries.values()
     return WrittenLetters(
         subjects=len(names),
         letters=sum(1 for _ in derived.folder.glob("*.html")),
-        signed=tuple(one.id for one in plan.signed_now.values()),
-        signed_before=len(plan.before),
-        refused={one.id: one.against for one in plan.entries.values() if one.status == "refused"},
+        signed=maker.new_signatures,
+        signed_before=sum(entry.signed is not None and entry.kept for entry in entries),
+        refused={entry.id: entry.against for entry in entries if entry.status == "refused"},
         open_slots=writer.open_slots,
         unworded=writer.unworded,
         unknown_ids=tuple(sorted({*writer.reasons, *writer.addresses} - set(names.values()))),
-        unprintable=boxes,
+        unprintable=()
+        if there or printer is None
+        else _unprintable(derived.folder, names, printer),
         allowed=tuple(sorted(path.name for path in derived.folder.glob(f"*{ALLOWED}"))),
         ids_only=bool(writer.reasons) and options.names is None,
         kept=there,
         trouble=trouble,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
-    """What becomes of each letter, by the number of the subject.
-
-    `before` are the numbers of letters that were signed off before, and `copied` those of all
-    letters whose files stay as they are.
-    """
-
-    entries: dict[int, Entry]
-    before: frozenset[int] = frozenset()
-    copied: frozenset[int] = frozenset()
-
-    @property
-    def signed_now(self) -> dict[int, Entry]:
-        signed = {n: one for n, one in self.entries.items() if one.signed is not None}
-        return {number: one for number, one in signed.items() if number not in self.before}
-
-    @property
-    def table(self) -> str:
-        return signing_table(self.entries.values())
-
-
-def _planned(
-    stored: StoredAudit,
-    writer: LetterWriter,
-    derived: DerivedFolder,
-    options: LetterOptions,
-    rendering: RenderOptions,
-) -> _Plan:
-    """Decide which letters are signed off, before anything is written."""
-    signing, names = options.signing, stored.names()
-    signing.check_known(names.values())
-    reviews = {} if options.reviewed is None else read_reviews(options.reviewed)
-    folder = LettersBefore(derived, names)
-    before = folder.signed()
-    drafts = {} if signing.ids is None else folder.drafts()
-    entries: dict[int, Entry] = {}
-    copied = set()
-    changed: list[str] = []
-    rendering.begin("Reading reports", len(names))
-    for number, own in names.items():
-        rendering.done(1)
-        report, file = stored.report(number), file_name(number, own)
-        if signing.reopen and signing.names(own):
-            before.pop(number, None)
-        signed = before.get(number)
-        draft = writer.draft(report, signed)
-        if draft is None:
-            if signing.ids != ALL and signing.names(own):
-                raise InputError(
-                    f"there is no letter to {plain(own)}, because there is no unfavourable "
-                    "decision to report; leave this id out"
-                )
-            changed += [] if signed is None else [own]
-            continue
-        fingerprint = writer.fingerprint(draft)
-        if signed is None:
-            entry = decide(
-                draft,
-                writer.causes(draft),
-                file=file,
-                draft=fingerprint,
-                signing=signing,
-                reviews=reviews,
-            )
-            entries[number] = entry
-            # Reasons are checked against a file of names, which may be another one now.
-            if entry.signed is None and not draft.reasons and drafts.get(number) == fingerprint:
-                copied.add(number)
-            continue
-        copied.add(number)
-        entries[number] = keep(signed, file=file, draft=fingerprint)
-        again = writer.again(report, signed)
-        old = files_of(derived.folder, file)[f"{file}.html"]
-        if again is None or not reads_the_same(old, writer.html(again)):
-            changed.append(own)
-    refuse_changed(changed)
-    return _Plan(entries=entries, before=frozenset(before), copied=frozenset(copied))
 
 
 def _letter_settings(own: Settings, options: LetterOptions) -> Settings:
@@ -234,41 +247,184 @@ def _letter_settings(own: Settings, options: LetterOptions) -> Settings:
     return own.model_copy(update=update)
 
 
-def _writer(
-    settings: Settings, pages: Templates, options: LetterOptions, folder: Path
-) -> LetterWriter:
-    def everybody() -> list[str]:
-        with open_finished_audit(folder) as stored:
-            return [name for (name,) in stored.connection.execute("SELECT id FROM people")]
+def _plan(
+    stored: StoredAudit,
+    writer: LetterWriter,
+    derived: DerivedFolder,
+    options: LetterOptions,
+    rendering: RenderOptions,
+) -> dict[int, Entry]:
+    """What becomes of each letter, by the number of its subject, before anything is written."""
+    signing, names = options.signing, stored.names()
+    signing.check_known(names.values())
+    reviews = {} if options.reviewed is None else read_reviews(options.reviewed)
+    before, drafts = _read_before(derived, names)
+    entries: dict[int, Entry] = {}
+    changed: list[str] = []
+    rendering.begin("Reading reports", len(names))
+    for number, own in names.items():
+        rendering.done(1)
+        report, file = stored.report(number), file_name(number, own)
+        signed = None if signing.reopen and signing.names(own) else before.get(number)
+        draft = writer.facts(report, signed)
+        if draft is None:
+            if signing.ids != ALL and signing.names(own):
+                raise InputError(
+                    f"there is no letter to {plain(own)}, because there is no unfavourable "
+                    "decision to report; leave this id out"
+                )
+            changed += [] if signed is None else [own]
+            continue
+        fingerprint = writer.fingerprint(draft)
+        if signed is None:
+            entry = decide(
+                draft,
+                tuple(writer.causes(draft)),
+                file=file,
+                draft=fingerprint,
+                signing=signing,
+                reviews=reviews,
+            )
+            # Reasons are checked against a file of names, which may be another one now.
+            same = signing.ids is not None and drafts.get(number) == fingerprint
+            kept = same and entry.signed is None and not draft.reasons
+            entries[number] = replace(entry, kept=kept)
+            continue
+        entries[number] = Entry(
+            id=signed.id,
+            letter=file,
+            status="signed",
+            against=signed.accepted,
+            draft=fingerprint,
+            review=signed.review,
+            signed=signed,
+            kept=True,
+        )
+        again = writer.facts(report, signed, signed.sign_off)
+        old = _files_of(derived.folder, file)[f"{file}.html"].decode("utf-8", "replace")
+        if again is None or _body(old) != _body(writer.html(again)):
+            changed.append(own)
+    if changed:
+        named = plain(",".join(changed[:MOST_NAMED]))
+        more = f" and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
+        raise InputError(
+            f"these letters are signed off and would now read differently: {named}{more}; give the "
+            "settings, language, templates and files that they were signed with, or make them "
+            "drafts again with --reopen and --ids"
+        )
+    return entries
 
-    return LetterWriter(
-        settings,
-        pages,
-        reasons=options.reasons,
-        addresses=options.addresses,
-        names=options.names,
-        everybody=everybody,
-        sign_off=options.signing.by,
+
+def decide(
+    letter: Letter,
+    causes: tuple[Cause, ...],
+    *,
+    file: str,
+    draft: str,
+    signing: Signing,
+    reviews: Mapping[str, Review],
+) -> Entry:
+    """Sign a letter off, refuse that, or leave it a draft, and say why."""
+    own = str(letter.reference)
+    review = reviews.get(own)
+    if review is not None and review.draft not in ("", draft):
+        review = None
+    against: tuple[Cause, ...] = (*causes, *(() if review is not None else ("unreviewed",)))
+    entry = Entry(id=own, letter=file, status="draft", against=against, draft=draft, review=review)
+    if signing.by is None or not signing.names(own):
+        return entry
+    if not signing.accept.issuperset(against):
+        return replace(entry, status="refused")
+    signed = SignedLetter(
+        id=own,
+        sign_off=signing.by,
+        accepted=against,
+        review=review,
+        reasons=letter.reasons,
+        recipient=letter.recipient,
+        details=letter.details,
     )
+    return replace(entry, status="signed", signed=signed)
 
 
-def _made_with(
-    options: LetterOptions, settings: Settings, pages: Templates, plan: _Plan, *, on_paper: bool
+def _describe(
+    options: LetterOptions, settings: Settings, pages: Templates, maker: "_LetterMaker", table: str
 ) -> MadeWith:
-    by = options.signing.by if plan.signed_now else None
-    given = f"{settings.model_dump_json(include={'audit', 'letters', 'words'})}{plan.table}"
+    given = f"{settings.model_dump_json(include={'audit', 'letters', 'words'})}{table}"
     if options.names is not None:
         given += digest(options.names)
     return MadeWith(
         what="letters",
         version=version("recourse-audit"),
         templates=pages.digest(),
-        paper=on_paper,
+        paper=maker.on_paper,
         letters=digest_of(given),
         reasons=None if options.reasons is None else digest(options.reasons),
         addresses=None if options.addresses is None else digest(options.addresses),
-        sign_off=None if by is None else record_sign_off(by),
+        sign_off=options.signing.by if maker.new_signatures else None,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LetterMaker:
+    """Makes the letters of one subject after another, in any process, as HTML and PDF."""
+
+    folder: Path
+    options: LetterOptions
+    settings: Settings
+    on_paper: bool
+    entries: dict[int, Entry] = field(default_factory=dict)
+
+    def open(self, stored: StoredAudit) -> Self:
+        """The maker of a process; it reads templates and staff's files when it needs them."""
+        del stored
+        return self
+
+    @cached_property
+    def writer(self) -> LetterWriter:
+        def everybody() -> list[str]:
+            with open_finished_audit(self.folder) as stored:
+                return [name for (name,) in stored.connection.execute("SELECT id FROM people")]
+
+        return LetterWriter(
+            self.settings,
+            Templates(self.options.templates),
+            reasons=self.options.reasons,
+            addresses=self.options.addresses,
+            names=self.options.names,
+            everybody=everybody,
+            sign_off=self.options.signing.by,
+        )
+
+    @cached_property
+    def _printer(self) -> Printer:
+        return Printer(Templates(self.options.templates))
+
+    @property
+    def new_signatures(self) -> tuple[str, ...]:
+        """The subjects whose letters this command signs off."""
+        entries = self.entries.values()
+        return tuple(entry.id for entry in entries if entry.signed and not entry.kept)
+
+    def files(self, number: int, report: SubjectReport) -> Files:
+        name, entry = file_name(number, report.subject.id), self.entries.get(number)
+        if entry is None:
+            return {}
+        if entry.kept:
+            files = _files_of(self.folder / "letters", name)
+        else:
+            letter = self.writer.letter(report, signed=entry.signed is not None)
+            assert letter is not None
+            files = {f"{name}.html": self.writer.html(letter).encode()}
+            if entry.signed is not None:
+                files[f"{name}{SIGNED}"] = SIGNED_LETTER.write_indented(entry.signed).encode()
+            allowed = self.writer.find_allowed(report)
+            if allowed:
+                record = {"id": report.subject.id, "allowed": allowed}
+                files[f"{name}{ALLOWED}"] = (json.dumps(record, ensure_ascii=False) + "\n").encode()
+        if self.on_paper and f"{name}.pdf" not in files:
+            files[f"{name}.pdf"] = self._printer.pdf(files[f"{name}.html"].decode())
+        return files
 
 
 def _unprintable(folder: Path, names: dict[int, str], printer: Printer) -> tuple[str, ...]:
@@ -285,58 +441,67 @@ def _unprintable(folder: Path, names: dict[int, str], printer: Printer) -> tuple
     return tuple(name for name in names.values() if name in affected)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Factory:
-    """Makes the file maker of one process."""
-
-    folder: Path
-    options: LetterOptions
-    settings: Settings
-    plan: _Plan
-    on_paper: bool
-
-    def open(self, stored: StoredAudit) -> "_LetterFiles":
-        del stored
-        pages = Templates(self.options.templates)
-        return _LetterFiles(
-            writer=_writer(self.settings, pages, self.options, self.folder),
-            printer=Printer(pages) if self.on_paper else None,
-            folder=DerivedFolder(bundle=self.folder, name="letters").folder,
-            plan=self.plan,
-        )
+# ---------------------------------------------------------------- what is there from before
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _LetterFiles:
-    """Makes the letter of one subject after another, as HTML and PDF.
+def _read_before(
+    derived: DerivedFolder, names: Mapping[int, str]
+) -> tuple[dict[int, SignedLetter], dict[int, str]]:
+    """By number: the letters of the folder that are signed, and the drafts that are as sealed.
 
-    Letters that stay as they are are copied from the `folder` of before.
+    Of a draft it is the fingerprint: signing one letter off need not make all drafts again.
+
+    Raises
+    ------
+    InputError
+        There are signed letters, but not of this bundle, or not as they were sealed.
     """
+    folder = derived.folder
+    manifest = derived.read_manifest()
+    sealed = {} if manifest is None else manifest.files
+    there, recorded = any(folder.glob(f"*{SIGNED}")), any(name.endswith(SIGNED) for name in sealed)
+    if (there or recorded) and not (there and manifest is not None):
+        raise InputError(
+            f"{folder}: has letters that were signed off, and not by this version from "
+            "this bundle; move the folder elsewhere to keep them, and run the command again"
+        )
+    content = read_plain(folder / TABLE) or b""
+    is_sealed = sha256(content).hexdigest() == sealed.get(TABLE)
+    rows = csv.DictReader(content.decode().splitlines() if is_sealed else [])
+    fingerprints = {row["letter"]: row["draft"] for row in rows if row["status"] != "signed"}
+    signed: dict[int, SignedLetter] = {}
+    drafts: dict[int, str] = {}
+    for number, own in names.items():
+        name = file_name(number, own)
+        files = _files_of(folder, name)
+        digests = {file: sha256(text).hexdigest() for file, text in files.items()}
+        changed = [f for f in _possible_files(name) if digests.get(f) != sealed.get(f)]
+        if f"{name}{SIGNED}" not in sealed:
+            if name in fingerprints and not changed:
+                drafts[number] = fingerprints[name]
+            continue
+        if changed:
+            raise InputError(
+                f"{folder / changed[0]}: belongs to a letter that is signed off, and was changed, "
+                "added or removed since; restore it, or move the folder elsewhere"
+            )
+        try:
+            signed[number] = SIGNED_LETTER.read(files[f"{name}{SIGNED}"])
+        except DocumentError as error:
+            raise InputError(f"{folder / name}{SIGNED}: {error}") from None
+    return signed, drafts
 
-    writer: LetterWriter
-    printer: Printer | None
-    folder: Path
-    plan: _Plan
 
-    def files(self, number: int, report: SubjectReport) -> Files:
-        name = file_name(number, report.subject.id)
-        if number in self.plan.copied:
-            files = files_of(self.folder, name)
-            html = files[f"{name}.html"].decode()
-        else:
-            entry = self.plan.entries.get(number)
-            signed = None if entry is None else entry.signed
-            letter = self.writer.letter(report, signed=signed is not None)
-            if letter is None:
-                return {}
-            html = self.writer.html(letter)
-            files = {f"{name}.html": html.encode()}
-            if signed is not None:
-                files[f"{name}{SIGNED}"] = SIGNED_LETTER.write_indented(signed).encode()
-            allowed = self.writer.allowed(report)
-            if allowed:
-                record = {"id": report.subject.id, "allowed": allowed}
-                files[f"{name}{ALLOWED}"] = (json.dumps(record, ensure_ascii=False) + "\n").encode()
-        if self.printer is not None and f"{name}.pdf" not in files:
-            files[f"{name}.pdf"] = self.printer.pdf(html)
-        return files
+def _files_of(folder: Path, name: str) -> Files:
+    """All files of a letter, as they are."""
+    contents = {file: read_plain(folder / file) for file in _possible_files(name)}
+    return {file: content for file, content in contents.items() if content is not None}
+
+
+def _possible_files(name: str) -> tuple[str, ...]:
+    return tuple(f"{name}{ending}" for ending in (".html", ".pdf", SIGNED, ALLOWED))
+
+
+def _body(page: str) -> str:
+    """What a letter says; its style may differ."""
+    return page.partition("<body")[2]

@@ -17,10 +17,9 @@ import numpy as np
 
 from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.search.pareto import GAP, RESOLUTION, PairBlock, PairTable, comparable
-from recourse_audit.search.ranking import Ranking, canonical_firsts, least
+from recourse_audit.search.ranking import RankedPairs, Ranking, canonical_firsts, least
 from recourse_audit.search.subtrees import Keys
 
-NAMES = ("random", "simulatability", "relevance", "shapley", "balanced")
 FIRST_WINDOW = 4
 FIRST_BITS = 18
 
@@ -32,20 +31,16 @@ def baselines(ranking: Ranking, seeds: Sequence[tuple[int, ...]]) -> dict[str, I
         "simulatability": most_simulatable(ranking),
         "relevance": most_relevant(ranking.table),
         "shapley": shapley(ranking.table),
-        "balanced": balanced(ranking),
+        "balanced": most_balanced(ranking),
     }
 
 
 def at_random(ranking: Ranking, seeds: Sequence[tuple[int, ...]]) -> Ints:
     """A pair drawn uniformly: pairs are counted explanation by explanation, then mask by mask."""
     table = ranking.table
-    draws = np.array(
-        [
-            np.random.default_rng(seed).integers(number)
-            for seed, number in zip(seeds, ranking.number.tolist(), strict=True)
-        ]
-    )
-    found = np.empty(len(draws), np.int64)
+    numbers = zip(seeds, ranking.number.tolist(), strict=True)
+    draws = np.array([np.random.default_rng(seed).integers(number) for seed, number in numbers])
+    pairs = np.empty(len(draws), np.int64)
     for block in table.blocks:
         number = table.number[block.explanations]
         passed = np.cumsum(number)
@@ -57,9 +52,9 @@ def at_random(ranking: Ranking, seeds: Sequence[tuple[int, ...]]) -> Ints:
         nth = target - (passed - number)[column]
         real = block.of(table.relevance_key)[:, column] != GAP
         mask = (np.cumsum(real, axis=0) > nth).argmax(axis=0)
-        found[inside] = block.first + mask * block.count + column
+        pairs[inside] = block.first + mask * block.count + column
         draws -= here
-    return found
+    return pairs
 
 
 def most_simulatable(ranking: Ranking) -> Ints:
@@ -67,19 +62,23 @@ def most_simulatable(ranking: Ranking) -> Ints:
     table = ranking.table
     best = np.flatnonzero(ranking.simulatability_rank == 1)
     best = best[least(-table.best_key[best], table.root[best], table.roots)]
-    pairs = table.pairs_with(best, table.best_key[best], table.relevance_key)
-    return canonical_firsts(table, pairs, table.root[table.explanation(pairs)])
+    return _first_of(table, best)
 
 
 def most_relevant(table: PairTable) -> Ints:
     """The largest |μ|; then the best ν; then canonical order."""
     best = least(-table.best_key, table.root, table.roots)
     best = best[least(table.distance[best], table.root[best], table.roots)]
-    pairs = table.pairs_with(best, table.best_key[best], table.relevance_key)
+    return _first_of(table, best)
+
+
+def _first_of(table: PairTable, explanations: Ints) -> Ints:
+    """The first of the most relevant pairs of some explanations, by subject."""
+    pairs = table.pairs_with(explanations, table.best_key[explanations], table.relevance_key)
     return canonical_firsts(table, pairs, table.root[table.explanation(pairs)])
 
 
-def balanced(ranking: Ranking) -> Ints:
+def most_balanced(ranking: Ranking) -> Ints:
     """The smallest difference of ranks; then the best rank sum; then canonical order.
 
     Ranks in relevance are worked out only for pairs that could be that close: those whose |μ|
@@ -90,34 +89,28 @@ def balanced(ranking: Ranking) -> Ints:
     most = (number - 1)[table.root] if table.roots > 1 else number[0] - 1
     place = ranking.simulatability_rank - 1
     open_, window = np.ones(table.roots, bool), FIRST_WINDOW
-    found, roots = [], []
+    pairs, roots = [], []
     while open_.any():
         upper = ranking.relevances[last - np.maximum(place - window, 0)]
         lower = ranking.relevances[last - np.minimum(place + window, most)]
         if not open_.all():
             lower[~open_[table.root]] = np.inf
-        near = np.concatenate([_between(table, block, lower, upper) for block in table.blocks])
-        figures = ranking.figures(near)
-        apart = np.abs(figures.simulatability_rank - figures.relevance_rank)
-        near_enough = np.flatnonzero(apart <= window)
-        some = near_enough[least(apart[near_enough], figures.root[near_enough], table.roots)]
-        some = some[least(figures.rank_sum[some], figures.root[some], table.roots)]
-        found.append(near[some])
-        roots.append(figures.root[some])
-        open_[figures.root[some]] = False
+        near = []
+        for block in table.blocks:
+            low, high = lower[block.explanations], upper[block.explanations]
+            for mask, row in enumerate(block.of(table.relevance_key)):
+                columns = np.flatnonzero((row >= low) & (row <= high))
+                near.append(block.first + mask * block.count + columns)
+        ranked = RankedPairs(ranking, np.concatenate(near))
+        apart = np.abs(ranked.simulatability_rank - ranked.relevance_rank)
+        best = np.flatnonzero(apart <= window)
+        best = best[least(apart[best], ranked.root[best], table.roots)]
+        best = best[least(ranked.rank_sum[best], ranked.root[best], table.roots)]
+        pairs.append(ranked.pairs[best])
+        roots.append(ranked.root[best])
+        open_[roots[-1]] = False
         window *= 4
-    return canonical_firsts(table, np.concatenate(found), np.concatenate(roots))
-
-
-def _between(table: PairTable, block: PairBlock, lower: Floats, upper: Floats) -> Ints:
-    """The pairs of a block whose key lies between two bounds, given for each explanation."""
-    keys = block.of(table.relevance_key)
-    low, high = lower[block.explanations], upper[block.explanations]
-    found = [
-        block.first + mask * block.count + np.flatnonzero((row >= low) & (row <= high))
-        for mask, row in enumerate(keys)
-    ]
-    return np.concatenate(found)
+    return canonical_firsts(table, np.concatenate(pairs), np.concatenate(roots))
 
 
 def shapley(table: PairTable) -> Ints:
@@ -141,9 +134,9 @@ def shapley(table: PairTable) -> Ints:
     floor -= RESOLUTION
     parts, values = _means_by_part(table, floor)
     if largest.ties > 1:
-        some = np.flatnonzero(whole >= floor[root if table.roots > 1 else 0])
-        parts = np.concatenate((largest.first + some, parts))
-        values = np.concatenate((whole[some], values))
+        columns = np.flatnonzero(whole >= floor[root if table.roots > 1 else 0])
+        parts = np.concatenate((largest.first + columns, parts))
+        values = np.concatenate((whole[columns], values))
     part_steps, tie_steps = comparable(values), comparable(by_tie)
     best = tie_steps.reshape(table.roots, -1).max(axis=1)
     root = table.root[table.explanation(parts)]
@@ -151,8 +144,8 @@ def shapley(table: PairTable) -> Ints:
     leading = (tie_steps.reshape(table.roots, -1) == best[:, None]).ravel()
     pairs = np.concatenate((single[leading[tie]], parts[part_steps == best[root]]))
     root = table.root[table.explanation(pairs)]
-    some = least(-table.relevance_key[pairs], root, table.roots)
-    return canonical_firsts(table, pairs[some], root[some])
+    best_pairs = least(-table.relevance_key[pairs], root, table.roots)
+    return canonical_firsts(table, pairs[best_pairs], root[best_pairs])
 
 
 def _single_removals(table: PairTable) -> tuple[Ints, Ints]:
@@ -191,7 +184,12 @@ def _means_by_part(table: PairTable, floor: Floats) -> tuple[Ints, Floats]:
         for mask in range(1 if block is table.blocks[-1] else 0, block.masks)
         if block.ties - mask.bit_count() > 1
     ]
-    wanted = [_part_keys(table, *row, _large(table, *row, floor)) for row in rows]
+    wanted = []
+    for block, mask in rows:
+        least_wanted = floor[table.root[block.explanations]] if table.roots > 1 else floor[0]
+        large = block.of(table.relevance)[mask] >= least_wanted
+        columns = np.flatnonzero(large & (block.of(table.kept)[mask] >= 0))
+        wanted.append(_part_keys(table, block, mask, columns))
     wanted_keys = np.unique(np.concatenate([np.empty(0, np.uint64), *wanted]))
     if not len(wanted_keys):
         return np.empty(0, np.int64), np.empty(0)
@@ -205,19 +203,12 @@ def _means_by_part(table: PairTable, floor: Floats) -> tuple[Ints, Floats]:
         likely = np.flatnonzero(first_bits[key >> np.uint64(64 - FIRST_BITS)])
         key = key[likely]
         place = np.minimum(wanted_keys.searchsorted(key), len(wanted_keys) - 1)
-        found = np.flatnonzero(wanted_keys[place] == key)
-        pairs.append(real[likely[found]] + (block.first + mask * block.count))
-        groups.append(place[found])
+        wanted_here = np.flatnonzero(wanted_keys[place] == key)
+        pairs.append(real[likely[wanted_here]] + (block.first + mask * block.count))
+        groups.append(place[wanted_here])
     pair, group = np.concatenate(pairs), np.concatenate(groups)
     sums = np.bincount(group, weights=table.relevance[pair])
     return pair, (sums / np.bincount(group))[group]
-
-
-def _large(table: PairTable, block: PairBlock, mask: int, floor: Floats) -> Ints:
-    """The columns of a row in which μ is at least the subject's floor."""
-    least_wanted = floor[table.root[block.explanations]] if table.roots > 1 else floor[0]
-    large = block.of(table.relevance)[mask] >= least_wanted
-    return np.flatnonzero(large & (block.of(table.kept)[mask] >= 0))
 
 
 def _part_keys(table: PairTable, block: PairBlock, mask: int, columns: Ints) -> Keys:

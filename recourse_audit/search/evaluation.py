@@ -6,16 +6,115 @@ subtree's answer is the same to the last bit for every subject in it.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.batching import QueryBatcher, as_answers
 from recourse_audit.model.queries import Union, side_by_side
-from recourse_audit.search.pareto import Whole, simulatability
+from recourse_audit.records.search import Sample
 from recourse_audit.search.subtrees import KeyIndex, Level, LocalGraph, keys_of, tie_words
+
+TREES_AT_ONCE = 4096
+REMEMBERED_BYTES = 200_000_000
+FIRST_ROOM = 1 << 19
+
+Kind = TypeVar("Kind", bound=np.generic)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """The limits of a search: C and D of the paper, and our own budget and number to show."""
+
+    max_nodes: int = 4
+    max_hops: int = 2
+    budget: int = 200_000
+    counterfactuals: int = 3
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """Answers on the whole graph, one row per node: log-probabilities, and their exponentials.
+
+    Of a score model: scores in one column, and `spread`, the standard deviation of everybody's.
+    """
+
+    logarithms: Floats
+    probabilities: Floats
+    spread: float | None = None
+
+    @classmethod
+    def of_answers(cls, answers: Floats, spread: float | None = None) -> "Whole":
+        chances = np.exp(answers) if spread is None else answers
+        return cls(logarithms=answers, probabilities=chances, spread=spread)
+
+    def of(self, nodes: NDArray[np.integer]) -> "Whole":
+        return Whole(
+            logarithms=self.logarithms[nodes],
+            probabilities=self.probabilities[nodes],
+            spread=self.spread,
+        )
+
+
+def simulatability(whole: Whole, subgraph: Floats) -> Floats:
+    """Minus the symmetric Kullback-Leibler divergence between answers, row by row.
+
+    `subgraph` has answers; `whole` may be a single row. Zero is the best value, reached only where
+    the subgraph gives exactly the answer of the whole graph.
+
+    A score stands for a normal distribution around it with the population's standard deviation
+    sigma. The divergence of two of those is (s - s')^2 / 2 sigma^2 either way, and both are added.
+    """
+    if whole.spread is not None:
+        apart = (whole.logarithms[:, 0] - subgraph[:, 0]) / whole.spread
+        scores: Floats = -apart * apart
+        return scores
+    total = np.zeros(len(subgraph))
+    columns = zip(whole.logarithms.T, whole.probabilities.T, subgraph.T, strict=True)
+    for logarithm, chance, other in columns:
+        term = chance - np.exp(other)
+        term *= other - logarithm
+        total += term
+    return total
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """The model's raw rows for the roots of some trees, and the trees' simulatabilities."""
+
+    raw: Floats
+    simulatability: Floats
+
+
+def join_scores(parts: Sequence[Scores]) -> Scores:
+    """Scores one after the other."""
+    return Scores(
+        raw=np.concatenate([part.raw for part in parts]),
+        simulatability=np.concatenate([part.simulatability for part in parts]),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Everything evaluated for some subjects: their subtrees level by level, and the scores.
+
+    The subjects are the roots of the local graph, in its order; either all of them have ties or
+    none of them has. `totals` are the numbers of all their subtrees. `sample` and `winner` are set
+    by a sampled search, which is about one subject: what it has seen, and the pair it has moved to.
+    Without a `winner`, the best rank sum wins.
+    """
+
+    subjects: Ints
+    local: LocalGraph
+    levels: tuple[Level, ...]
+    scores: Scores
+    totals: tuple[int, ...]
+    sample: Sample | None = None
+    winner: int | None = None
 
 
 def sort_rows(columns: Indices) -> Indices:
@@ -46,29 +145,26 @@ def tree_union(
     size, count = nodes.shape
     if is_plain(graph):
         return _plain_union(graph, local, nodes, ties, with_ties=with_ties)
-    base = np.arange(count) * size
-    low, high = (
-        np.stack([base + place_in(nodes, ends[row]) for row in ties])
-        if len(ties)
-        else np.empty((0, count), np.int64)
-        for ends in (local.low, local.high)
+    tie = ties.T.ravel()
+    arcs, slot = spans(graph.pair_starts, local.pairs[tie])
+    low, high, owner = local.low[tie][slot], local.high[tie][slot], slot // max(size - 1, 1)
+    upward = graph.arc_source[arcs] == local.nodes[low]
+    sources, targets = (
+        owner * size + place_in(nodes[:, owner], np.where(upward, end, other))
+        for end, other in ((low, high), (high, low))
     )
-    arcs, slot = spans(graph.pair_starts, local.pairs[ties.T.ravel()])
-    pair_low = graph.pair_low[local.pairs[ties.T.ravel()]]
-    upward = graph.arc_source[arcs] == pair_low[slot]
-    low, high = low.T.ravel()[slot], high.T.ravel()[slot]
     every = local.nodes[nodes.T.ravel()]
     first = np.searchsorted(graph.loop_node, every, side="left")
     number = np.searchsorted(graph.loop_node, every, side="right") - first
     holder = np.repeat(np.arange(len(every)), number)
     loop = first[holder] + np.arange(len(holder)) - (np.cumsum(number) - number)[holder]
-    tree = np.concatenate((slot // max(size - 1, 1), holder // size))
+    tree = np.concatenate((owner, holder // size))
     order = np.argsort(tree, kind="stable")
     return Union(
         nodes=every.astype(np.int64),
         node_starts=np.arange(count + 1) * size,
-        sources=np.concatenate((np.where(upward, low, high), holder))[order],
-        targets=np.concatenate((np.where(upward, high, low), holder))[order],
+        sources=np.concatenate((sources, holder))[order],
+        targets=np.concatenate((targets, holder))[order],
         ties=np.concatenate((graph.arc_tie[arcs], graph.loop_tie[loop]))[order].astype(np.int64),
         arc_starts=np.concatenate(([0], np.cumsum(np.bincount(tree, minlength=count)))),
     )
@@ -105,73 +201,45 @@ def _plain_union(
     )
 
 
-TREES_AT_ONCE = 4096
-REMEMBERED_BYTES = 200_000_000
-FIRST_ROOM = 1 << 19
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scores:
-    """The model's raw rows for the roots of some trees, and the trees' simulatabilities."""
-
-    raw: Floats
-    simulatability: Floats
-
-    def cut(self, first: int, last: int) -> "Scores":
-        return Scores(raw=self.raw[first:last], simulatability=self.simulatability[first:last])
-
-
-def join_scores(parts: Sequence[Scores]) -> Scores:
-    """Scores one after the other."""
-    return Scores(
-        raw=np.concatenate([part.raw for part in parts]),
-        simulatability=np.concatenate([part.simulatability for part in parts]),
-    )
-
-
 class Memory:
     """The trees of one size that were evaluated before: ties, and a score for each subject in them.
 
-    Trees are numbered as they come in. Space that is not written to costs no memory; it grows
-    fourfold when it runs out, so that a tree is copied at most once or twice.
+    Trees are numbered as they come in. Space that is not written to costs no memory and is never
+    read; it grows fourfold when it runs out.
     """
 
     def __init__(self, size: int, nothing: Floats) -> None:
         self.index = KeyIndex()
-        self._size = size
         self._count = 0
-        self.ties = np.empty((size - 1, 0), np.int32)
-        self.raw = nothing
-        self.simulatability = np.empty(0)
-        self._make_room(FIRST_ROOM, 0)
+        self.ties: Indices = np.empty((FIRST_ROOM, size - 1), np.int32)
+        self.raw: Floats = np.empty((FIRST_ROOM, size, nothing.shape[1]), nothing.dtype)
+        self.simulatability: Floats = np.empty((FIRST_ROOM, size))
 
     def extend(self, ties: Indices, rows: Ints, scores: Scores) -> None:
         """Add trees; `rows` are the places, counted from the first of them, that have scores."""
         first, self._count = self._count, self._count + ties.shape[1]
-        if self._count > self.ties.shape[1]:
-            self._make_room(4 * self._count, first)
-        self.ties[:, first : self._count] = ties
-        begin, end = first * self._size, self._count * self._size
-        raw, simulatability = self.raw[begin:end], self.simulatability[begin:end]
+        while self._count > len(self.ties):
+            self.ties = _with_room(self.ties, first)
+            self.raw = _with_room(self.raw, first)
+            self.simulatability = _with_room(self.simulatability, first)
+        self.ties[first : self._count] = ties.T
+        raw = self.raw[first : self._count].reshape(-1, self.raw.shape[2])
+        simulatability = self.simulatability[first : self._count].reshape(-1)
         # Often every node of every tree is a subject; then rows need not be looked up.
         places = slice(None) if len(rows) == len(raw) else rows
         raw[places], simulatability[places] = scores.raw, scores.simulatability
 
-    def _make_room(self, room: int, used: int) -> None:
-        """Move to larger arrays; what is not written yet costs no memory and is never read."""
-        ties = np.empty((self._size - 1, room), np.int32)
-        raw = np.empty((room * self._size, self.raw.shape[1]), self.raw.dtype)
-        simulatability = np.empty(room * self._size)
-        ties[:, :used] = self.ties[:, :used]
-        raw[: used * self._size] = self.raw[: used * self._size]
-        simulatability[: used * self._size] = self.simulatability[: used * self._size]
-        self.ties, self.raw, self.simulatability = ties, raw, simulatability
-
     @property
     def bytes(self) -> int:
         """The memory that the trees take, without the space kept for more."""
-        each = int(self.raw.shape[1]) * self.raw.itemsize + self.simulatability.itemsize
-        return self._count * (self._size * each + (self._size - 1) * self.ties.itemsize)
+        arrays = (self.ties, self.raw, self.simulatability)
+        return self._count * sum(array[:1].nbytes for array in arrays)
+
+
+def _with_room(array: NDArray[Kind], used: int) -> NDArray[Kind]:
+    larger = np.empty((4 * len(array), *array.shape[1:]), array.dtype)
+    larger[:used] = array[:used]
+    return larger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,31 +292,31 @@ class Evaluator:
 
     def score(self, local: LocalGraph, levels: Sequence[Level]) -> list[Scores]:
         """The model's answers for the root of every tree, and their simulatability."""
-        requests, places = [], []
+        requests = []
         for level in levels:
             nodes, ties = sort_rows(level.nodes), sort_rows(level.ties)
-            place = place_in(nodes, level.nodes[0])
-            rows = np.arange(len(level)) * level.size + place
+            rows = np.arange(len(level)) * level.size + place_in(nodes, level.nodes[0])
             requests.append(Request(nodes=nodes, ties=ties, rows=rows))
-            places.append(place)
         if self._shared:
             return [
-                self._ask(local, [request])
-                if request.size == 1
-                else self._recall(local, request, place)
-                for request, place in zip(requests, places, strict=True)
+                self._ask(local, [request]) if request.size == 1 else self._recall(local, request)
+                for request in requests
             ]
         scores = self._ask(local, requests)
-        ends = np.cumsum([0, *(len(level) for level in levels)]).tolist()
-        return [scores.cut(a, b) for a, b in pairwise(ends)]
+        ends = np.cumsum([len(level) for level in levels])[:-1]
+        parts = zip(np.split(scores.raw, ends), np.split(scores.simulatability, ends), strict=True)
+        return [Scores(raw=raw, simulatability=values) for raw, values in parts]
 
     def forget(self) -> None:
         """Forget all trees if more are remembered than should be."""
         if sum(memory.bytes for memory in self._memories.values()) > REMEMBERED_BYTES:
             self._memories.clear()
 
-    def _recall(self, local: LocalGraph, request: Request, place: Ints) -> Scores:
-        """Look trees up by their ties; ask about new ones for all the subjects in them."""
+    def _recall(self, local: LocalGraph, request: Request) -> Scores:
+        """Look trees up by their ties; ask about new ones for all the subjects in them.
+
+        One node of every tree is asked about.
+        """
         size, ties = request.size, request.ties
         if size not in self._memories:
             self._memories[size] = Memory(size, self._batcher.no_rows())
@@ -259,12 +327,12 @@ class Evaluator:
         rows = np.flatnonzero(self._served[local.nodes[nodes.T.ravel()]])
         asked = self._ask(local, [Request(nodes=nodes, ties=ties[:, fresh], rows=rows)])
         memory.extend(pairs[:, fresh], rows, asked)
-        known = np.delete(np.arange(len(number)), fresh)
-        for row, entered in zip(pairs, memory.ties, strict=True):
-            same = np.array_equal(entered[number[known]], row[known])
-            assert same, "two sets of ties with one 64-bit key"
-        wanted = number * size + place
-        return Scores(raw=memory.raw[wanted], simulatability=memory.simulatability[wanted])
+        same = np.array_equal(memory.ties[number], pairs.T)
+        assert same, "two sets of ties with one 64-bit key"
+        asked_about = number, request.rows % size
+        return Scores(
+            raw=memory.raw[asked_about], simulatability=memory.simulatability[asked_about]
+        )
 
     def _ask(self, local: LocalGraph, requests: Sequence[Request]) -> Scores:
         """Score the nodes that are asked about, request after request."""
@@ -285,14 +353,9 @@ class Evaluator:
         held = 0
         for request in requests:
             for part in request.parts(TREES_AT_ONCE):
+                with_ties = self._batcher.needs_ties
                 waiting.append(
-                    tree_union(
-                        self._graph,
-                        local,
-                        part.nodes,
-                        part.ties,
-                        with_ties=self._batcher.needs_ties,
-                    )
+                    tree_union(self._graph, local, part.nodes, part.ties, with_ties=with_ties)
                 )
                 rows.append(part.rows)
                 held += len(waiting[-1])

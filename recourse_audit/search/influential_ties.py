@@ -14,14 +14,14 @@ and costs one query per size.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from math import comb
 
 import numpy as np
 
 from recourse_audit.graph.graph import Floats, Ints
-from recourse_audit.graph.neighbourhoods import neighbourhood, reach, spans
+from recourse_audit.graph.neighbourhoods import neighbourhood, places_in, reach, spans
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.edited_graph import SubjectAnswers
 from recourse_audit.model.edits import edits_of
@@ -32,7 +32,8 @@ from recourse_audit.records.search import (
     SetsTried,
     WholeGraph,
 )
-from recourse_audit.search.results import Naming, round_figures
+from recourse_audit.search.moexp import Naming
+from recourse_audit.search.pareto import round_figures
 
 NO_PAIR = -1
 MAX_TIES = 4
@@ -83,30 +84,23 @@ class AnswerEffects:
     def records(self, answers: Floats) -> list[WholeGraph | None]:
         """Answers as records; None for an answer that is not a number."""
         decisions = self.decisions
-        usable = decisions.usable(answers)
-        numbers = np.where(usable[:, None], answers, 0.0)
-        after = decisions.classes_of(numbers, self.subject)
-        rows = zip(
-            self.naming.probabilities(numbers),
-            self.naming.scores(numbers),
-            self._effects(numbers).tolist(),
-            after.tolist(),
-            decisions.rule.favourable_classes[after].tolist(),
-            usable.tolist(),
-            strict=True,
-        )
+        usable = decisions.usable(answers).tolist()
+        numbers = np.where(decisions.usable(answers)[:, None], answers, 0.0)
+        after = decisions.classes_of(numbers, self.subject).tolist()
+        probabilities, scores = self.naming.probabilities(numbers), self.naming.scores(numbers)
+        effects = self._effects(numbers).tolist()
         return [
             WholeGraph(
-                probabilities=probabilities,
-                score=score,
-                effect=effect,
+                probabilities=probabilities[row],
+                score=scores[row],
+                effect=effects[row],
                 decision=decisions.classes[decision],
-                favourable=favourable,
+                favourable=bool(decisions.rule.favourable_classes[decision]),
                 flips=decision != self._decided,
             )
-            if there
+            if usable[row]
             else None
-            for probabilities, score, effect, decision, favourable, there in rows
+            for row, decision in enumerate(after)
         ]
 
     def _effects(self, answers: Floats) -> Floats:
@@ -116,77 +110,6 @@ class AnswerEffects:
             round_figures(rule.class_value(rows, self._decided)) for rows in (self.own, answers)
         )
         return round_figures(after - before)
-
-
-class TieRemovals:
-    """Asks about one subject without one set of ties or another.
-
-    A number of sets, `given`, is asked about in any case; of others, as many as there is room for.
-    """
-
-    def __init__(self, asked: SubjectAnswers, naming: Naming, given: int = 0) -> None:
-        self._asked = asked
-        self._graph = asked.edited.graph
-        self.effects = AnswerEffects(asked, naming)
-        self._given = given
-        self._used = 0
-
-    @property
-    def room(self) -> int | None:
-        """How many more sets can be asked about; None where nothing limits them."""
-        if self._asked.way == "shared":
-            return None
-        asked = np.array([[0], [self._asked.subject]])
-        arcs = max(self._asked.edited.size(edits_of(1, asked), self._asked.way), 1)
-        given = self._given if arcs <= MOST_ARCS_GIVEN else 0
-        return max(MOST_ARCS_TRIED // arcs - self._used, given - self._used, 0)
-
-    def answers(self, sets: Ints) -> Floats:
-        """One answer for each row of pairs that are removed, padded with `NO_PAIR`.
-
-        Where there is no room for all rows, the last ones get no answer, so there are fewer. An
-        answer is NaN where an export of fixed size cannot be asked.
-        """
-        way, sets = self._asked.way, sets[: self.room]
-        row, column = np.nonzero(sets != NO_PAIR)
-        arcs, place = spans(self._graph.pair_starts, sets[row, column])
-        asked = np.stack((np.arange(len(sets)), np.full(len(sets), self._asked.subject)))
-        edits = edits_of(len(sets), asked, dropped=np.stack((row[place], arcs)))
-        answers, _ = self._asked.answers(edits, needed=0)
-        if self._asked.way != way:
-            return self.answers(sets)  # in another way, there may be room for fewer
-        self._used += len(answers)
-        return answers
-
-    def in_reach(self) -> Ints:
-        """The pairs whose ties can matter to the subject's answer: nearest first, then in order.
-
-        A pair is as near as the nearer of its two people.
-        """
-        graph, edited = self._graph, self._asked.edited
-        start = np.array([self._asked.subject])
-        if edited.reach is None:
-            pairs = np.arange(graph.pair_count)
-        elif edited.sharing is None:
-            positions, _ = spans(graph.starts, reach(graph, start, edited.reach))
-            pairs = np.unique(graph.neighbour_pair[positions]).astype(np.int64)
-        else:
-            arcs = edited.sharing.field_around(self._asked.subject).arcs
-            arcs = arcs[arcs < len(graph.arc_source)]
-            pairs = np.unique(np.searchsorted(graph.pair_starts, arcs, side="right") - 1)
-        near = neighbourhood(graph, start, NEAR if edited.reach is None else edited.reach)
-        hops = np.full(len(pairs), np.iinfo(np.int8).max)
-        for ends in (graph.pair_low[pairs], graph.pair_high[pairs]):
-            place = np.minimum(np.searchsorted(near.nodes, ends), len(near.nodes) - 1)
-            there = near.nodes[place] == ends
-            hops = np.where(there, np.minimum(hops, near.hops[place]), hops)
-        return pairs[np.argsort(hops, kind="stable")]
-
-    def is_own(self, pairs: Ints) -> Mask:
-        """Which pairs the subject is one end of."""
-        low, high = self._graph.pair_low[pairs], self._graph.pair_high[pairs]
-        own: Mask = (low == self._asked.subject) | (high == self._asked.subject)
-        return own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +134,7 @@ class Tried:
 def on_whole_graph(
     asked: SubjectAnswers,
     naming: Naming,
-    found: Sequence[Counterfactual],
+    counterfactuals: Sequence[Counterfactual],
     removed: Sequence[Sequence[int]],
     budget: int,
 ) -> tuple[tuple[Counterfactual, ...], Carriers | None]:
@@ -222,111 +145,187 @@ def on_whole_graph(
     There are no `Carriers` without a budget, without ties within reach, or where nothing could be
     asked about.
     """
-    removals = TieRemovals(asked, naming, len(found))
-    search = _CarrierSearch(removals, budget, len(found)) if budget else None
-    singles = np.empty((0, 1), np.int64) if search is None else search.singles()
-    if not found and not len(singles):
+    given = len(counterfactuals)
+    search = _CarrierSearch(asked, naming, budget, given)
+    singles = search.singles()
+    if not given and not len(singles):
         return (), None
-    answers = removals.answers(_pad([*removed, *singles.tolist()]))
-    known = removals.effects.records(answers[: len(found)])
-    known += [None] * (len(found) - len(known))
-    counterfactuals = tuple(
-        replace(shown, whole_graph=there) for shown, there in zip(found, known, strict=True)
+    answers = search.answers(_pad([*removed, *singles.tolist()]))
+    known = search.effects.records(answers[:given])
+    known += [None] * (given - len(known))
+    with_answers = tuple(
+        replace(counterfactual, whole_graph=answer)
+        for counterfactual, answer in zip(counterfactuals, known, strict=True)
     )
-    answered = answers[len(found) :]
-    if search is None or not len(answered):
-        return counterfactuals, None
-    return counterfactuals, _carriers(removals, search.run(singles, answered), search)
+    if len(answers) <= given:
+        return with_answers, None
+    return with_answers, search.carriers(singles, answers[given:])
 
 
 class _CarrierSearch:
-    """The search for one subject, size by size, within a number of sets to try."""
+    """The search for one subject, size by size, within a number of sets to try.
 
-    def __init__(self, removals: TieRemovals, budget: int, given: int) -> None:
-        """`given` sets are asked about besides, before any other."""
-        self._removals = removals
-        within = removals.in_reach()
-        own = removals.is_own(within)
-        self.reach = np.concatenate((within[own], within[~own]))
-        self.own = int(own.sum())
-        self.largest = min(MAX_TIES, len(self.reach))
+    A number of sets, `given`, is asked about in any case and before any other; of others, as many
+    as there is room for.
+    """
+
+    def __init__(self, asked: SubjectAnswers, naming: Naming, budget: int, given: int) -> None:
+        self._asked = asked
+        self._graph = asked.edited.graph
+        self.effects = AnswerEffects(asked, naming)
+        self._given, self._used = given, 0
+        within = self._list_in_reach() if budget else np.empty(0, np.int64)
+        ends = self._graph.pair_low[within], self._graph.pair_high[within]
+        own = (ends[0] == asked.subject) | (ends[1] == asked.subject)
+        self._reach = np.concatenate((within[own], within[~own]))
+        self._own = int(own.sum())
+        self._largest = min(MAX_TIES, len(self._reach))
         self._others = budget // 2
-        wanted = self.own + comb(self.own, 2) + self._others
+        wanted = self._own + comb(self._own, 2) + self._others
         self._all_own_pairs = wanted <= MORE_FOR_OWN * budget
         most = max(budget, min(wanted, MORE_FOR_OWN * budget))
-        room = removals.room
+        room = self._room
         self._left = most if room is None else min(most, max(room - given, 0))
+
+    @property
+    def _room(self) -> int | None:
+        """How many more sets can be asked about; None where nothing limits them."""
+        if self._asked.way == "shared":
+            return None
+        asked = np.array([[0], [self._asked.subject]])
+        arcs = max(self._asked.edited.size(edits_of(1, asked), self._asked.way), 1)
+        given = self._given if arcs <= MOST_ARCS_GIVEN else 0
+        return max(MOST_ARCS_TRIED // arcs - self._used, given - self._used, 0)
+
+    def answers(self, sets: Ints) -> Floats:
+        """One answer for each row of pairs that are removed, padded with `NO_PAIR`.
+
+        Where there is no room for all rows, the last ones get no answer, so there are fewer. An
+        answer is NaN where an export of fixed size cannot be asked.
+        """
+        way, sets = self._asked.way, sets[: self._room]
+        row, column = np.nonzero(sets != NO_PAIR)
+        arcs, place = spans(self._graph.pair_starts, sets[row, column])
+        asked = np.stack((np.arange(len(sets)), np.full(len(sets), self._asked.subject)))
+        edits = edits_of(len(sets), asked, dropped=np.stack((row[place], arcs)))
+        answers, _ = self._asked.answers(edits, needed=0)
+        if self._asked.way != way:
+            return self.answers(sets)  # in another way, there may be room for fewer
+        self._used += len(answers)
+        return answers
+
+    def _list_in_reach(self) -> Ints:
+        """The pairs whose ties can matter to the subject's answer: nearest first, then in order.
+
+        A pair is as near as the nearer of its two people.
+        """
+        graph, edited = self._graph, self._asked.edited
+        start = np.array([self._asked.subject])
+        if edited.reach is None:
+            pairs = np.arange(graph.pair_count)
+        elif edited.sharing is None:
+            positions, _ = spans(graph.starts, reach(graph, start, edited.reach))
+            pairs = np.unique(graph.neighbour_pair[positions]).astype(np.int64)
+        else:
+            arcs = edited.sharing.field_around(self._asked.subject).arcs
+            arcs = arcs[arcs < len(graph.arc_source)]
+            pairs = np.unique(np.searchsorted(graph.pair_starts, arcs, side="right") - 1)
+        near = neighbourhood(graph, start, NEAR if edited.reach is None else edited.reach)
+        far = np.append(near.hops, np.iinfo(np.int8).max)  # whom `OUTSIDE` selects
+        ends = places_in(near.nodes, np.stack((graph.pair_low[pairs], graph.pair_high[pairs])))
+        return pairs[np.argsort(far[ends].min(axis=0), kind="stable")]
 
     def singles(self) -> Ints:
         """The sets of one tie to try: own ties, and others with up to half of the budget.
 
         A quarter of what may be tried is left for larger sets, if there are any.
         """
-        most = self._left if len(self.reach) == 1 else max(self._left * 3 // 4, 1)
-        count = min(len(self.reach), self._left, most, max(self.own, self._others))
-        return self.reach[:count, None]
+        most = self._left if len(self._reach) == 1 else max(self._left * 3 // 4, 1)
+        count = min(len(self._reach), self._left, most, max(self._own, self._others))
+        return self._reach[:count, None]
 
-    def run(self, singles: Ints, answers: Floats) -> list[Tried]:
+    def carriers(self, singles: Ints, answers: Floats) -> Carriers:
+        """The best set of each size that moves the answer farther than every smaller one."""
+        every = self._run(singles, answers)
+        best = [(tried, int(tried.best_first[0])) for tried in every]
+        moves = np.array([tried.away[place] for tried, place in best])
+        farther = moves > np.maximum.accumulate(np.append(0.0, moves))[:-1]
+        wanted = [best[size] for size in np.flatnonzero(farther).tolist()]
+        flips = [(tried, tried.best_first[tried.flips[tried.best_first]]) for tried in every]
+        smallest = [(tried, int(places[0])) for tried, places in flips if len(places)][:1]
+        own = np.sort(self._reach[: self._own])
+        # Own ties are listed by how far they move the answer; of equals, the first.
+        is_own = np.isin(every[0].sets[:, 0], own) & np.isfinite(every[0].away)
+        places = np.flatnonzero(is_own)
+        farthest = places[np.argsort(-np.abs(every[0].away[places]), kind="stable")]
+        listed = [(every[0], place) for place in farthest[:OWN_LISTED].tolist()]
+        records = self._name_sets([*wanted, *smallest, *listed])
+        counts = tuple(
+            SetsTried(
+                size=size,
+                tried=len(tried.sets),
+                of=comb(len(self._reach), size),
+                own_tried=int(np.isin(tried.sets, own).all(axis=1).sum()),
+                own_of=comb(self._own, size),
+            )
+            for size, tried in enumerate(every, start=1)
+        )
+        complete = len(counts) == self._largest and all(size.tried == size.of for size in counts)
+        return Carriers(
+            front=tuple(records[: len(wanted)]),
+            smallest_flip=records[len(wanted)] if smallest else None,
+            own=tuple(records[len(wanted) + len(smallest) :]),
+            own_ties=self._own,
+            ties_in_reach=len(self._reach),
+            max_ties=self._largest,
+            coverage="exhaustive" if complete else "beam",
+            tried=counts,
+        )
+
+    def _run(self, sets: Ints, answers: Floats) -> list[Tried]:
         """What each size gives, from what is known of sets of one tie."""
-        found = [self._measure(singles[: len(answers)], answers)]
-        self._left -= len(answers)
-        for size in range(2, self.largest + 1):
-            sets = self._candidates(size, found)
-            if not len(sets):
-                break
-            answers = self._removals.answers(sets)
+        every: list[Tried] = []
+        for size in range(1, self._largest + 1):
+            if size > 1:
+                sets = self._candidates(size, every)
+                answers = self.answers(sets) if len(sets) else answers[:0]
             if not len(answers):
                 break
             self._left -= len(answers)
-            found.append(self._measure(sets[: len(answers)], answers))
-        return found
+            order = np.lexsort(sets[: len(answers)].T[::-1])
+            numbers = np.isfinite(answers).all(axis=1)
+            every.append(
+                Tried(
+                    sets=sets[order],
+                    answers=answers[order],
+                    away=np.where(numbers, self.effects.away(answers), -np.inf)[order],
+                    flips=self.effects.flips(answers)[order],
+                )
+            )
+        return every
 
-    def own_sets(self, tried: Tried) -> int:
-        """How many of some sets are of the subject's own ties alone."""
-        own = np.sort(self.reach[: self.own])
-        return int(np.isin(tried.sets, own).all(axis=1).sum())
-
-    def own_first(self, singles: Tried) -> list[int]:
-        """Own ties that are listed: those that move the answer farthest; of equals, the first."""
-        own = np.isin(singles.sets[:, 0], self.reach[: self.own]) & np.isfinite(singles.away)
-        places = np.flatnonzero(own)
-        farthest = places[np.argsort(-np.abs(singles.away[places]), kind="stable")]
-        listed: list[int] = farthest[:OWN_LISTED].tolist()
-        return listed
-
-    def _measure(self, sets: Ints, answers: Floats) -> Tried:
-        order = np.lexsort(sets.T[::-1])
-        away = self._removals.effects.away(answers)
-        away = np.where(np.isfinite(answers).all(axis=1), away, -np.inf)
-        return Tried(
-            sets=sets[order],
-            answers=answers[order],
-            away=away[order],
-            flips=self._removals.effects.flips(answers)[order],
-        )
-
-    def _candidates(self, size: int, found: list[Tried]) -> Ints:
+    def _candidates(self, size: int, every: list[Tried]) -> Ints:
         """The sets of a size to try: all of them, or the most promising ones.
 
         What is left of the budget is shared equally by the sizes to come. Where the budget is made
         for it, all sets of two own ties come first, whatever their share; larger sets of own ties,
         if they take up to half of it.
         """
-        room = self._removals.room
+        room = self._room
         left = self._left if room is None else min(self._left, room)
-        share = left // (self.largest - size + 1)
-        if comb(len(self.reach), size) <= share:
-            return _every(np.sort(self.reach), size)
-        singles = found[0]
+        share = left // (self._largest - size + 1)
+        if comb(len(self._reach), size) <= share:
+            return _every(np.sort(self._reach), size)
+        singles = every[0]
         first = np.empty((0, size), np.int64)
         if size == 2 and not self._all_own_pairs:
             first = self._best_sets(size, singles, singles.best_first, share)
-        elif size == 2 or comb(self.own, size) <= share // 2:
-            own = np.isin(singles.sets[singles.best_first, 0], self.reach[: self.own])
+        elif size == 2 or comb(self._own, size) <= share // 2:
+            own = np.isin(singles.sets[singles.best_first, 0], self._reach[: self._own])
             first = self._best_sets(size, singles, singles.best_first[own], left)
         elif not self._all_own_pairs and len(singles.sets) >= size and share:
             first = np.sort(singles.sets[singles.best_first[:size], 0])[None]
-        grown = self._grow(found, max(share - len(first), 0), first)
+        grown = self._grow(every, max(share - len(first), 0), first)
         both = np.concatenate((first, grown))
         ordered: Ints = both[np.lexsort(both.T[::-1])]
         return ordered
@@ -341,9 +340,9 @@ class _CarrierSearch:
         sets: Ints = singles.sets[places[best], 0]
         return sets
 
-    def _grow(self, found: list[Tried], most: int, known: Ints) -> Ints:
+    def _grow(self, every: list[Tried], most: int, known: Ints) -> Ints:
         """The most promising sets made of one of the best smaller sets and one more tie."""
-        singles, smaller = found[0], found[-1]
+        singles, smaller = every[0], every[-1]
         stems = smaller.best_first[:BEAM]
         usable = np.flatnonzero(np.isfinite(singles.away))
         stem, more = (grid.ravel() for grid in np.meshgrid(stems, usable, indexing="ij"))
@@ -364,6 +363,23 @@ class _CarrierSearch:
                 fresh.append(row)
         return np.array(fresh, np.int64).reshape(-1, sets.shape[1])
 
+    def _name_sets(self, chosen: Sequence[tuple[Tried, int]]) -> list[CarryingSet]:
+        """Sets of ties in the user's ids, with what the model answers without them."""
+        if not chosen:
+            return []
+        pairs = [tuple(tried.sets[place].tolist()) for tried, place in chosen]
+        rows = np.array([tried.answers[place] for tried, place in chosen])
+        names = self.effects.naming.ties(pairs)
+        return [
+            CarryingSet(
+                removed=ties,
+                size=len(ties),
+                **{field.name: getattr(answer, field.name) for field in fields(answer)},
+            )
+            for ties, answer in zip(names, self.effects.records(rows), strict=True)
+            if answer is not None  # an answer that is not a number moves nothing
+        ]
+
 
 def _every(items: Ints, size: int) -> Ints:
     """All sets of a size, in canonical order."""
@@ -376,59 +392,3 @@ def _pad(sets: Sequence[Sequence[int]]) -> Ints:
     for row, pairs in zip(rows, sets, strict=True):
         row[: len(pairs)] = pairs
     return rows
-
-
-def _carriers(removals: TieRemovals, found: list[Tried], search: _CarrierSearch) -> Carriers:
-    """The best set of each size that moves the answer farther than every smaller one."""
-    best = [int(tried.best_first[0]) for tried in found]
-    moves = np.array([tried.away[place] for tried, place in zip(found, best, strict=True)])
-    farther = moves > np.maximum.accumulate(np.append(0.0, moves))[:-1]
-    wanted = [(found[size], best[size]) for size in np.flatnonzero(farther).tolist()]
-    flips = [(tried, tried.best_first[tried.flips[tried.best_first]]) for tried in found]
-    smallest = [(tried, int(places[0])) for tried, places in flips if len(places)][:1]
-    own = search.own_first(found[0])
-    records = _name_sets(removals, [*wanted, *smallest, *((found[0], place) for place in own)])
-    front = records[: len(wanted)]
-    counts = tuple(
-        SetsTried(
-            size=size,
-            tried=len(tried.sets),
-            of=comb(len(search.reach), size),
-            own_tried=search.own_sets(tried),
-            own_of=comb(search.own, size),
-        )
-        for size, tried in enumerate(found, start=1)
-    )
-    complete = len(counts) == search.largest and all(size.tried == size.of for size in counts)
-    return Carriers(
-        front=tuple(front),
-        smallest_flip=records[len(wanted)] if smallest else None,
-        own=tuple(records[len(wanted) + len(smallest) :]),
-        own_ties=search.own,
-        ties_in_reach=len(search.reach),
-        max_ties=search.largest,
-        coverage="exhaustive" if complete else "beam",
-        tried=counts,
-    )
-
-
-def _name_sets(removals: TieRemovals, chosen: Sequence[tuple[Tried, int]]) -> list[CarryingSet]:
-    """Sets of ties in the user's ids, with what the model answers without them."""
-    if not chosen:
-        return []
-    pairs = [tuple(tried.sets[place].tolist()) for tried, place in chosen]
-    answers = removals.effects.records(np.array([tried.answers[place] for tried, place in chosen]))
-    return [
-        CarryingSet(
-            removed=ties,
-            size=len(ties),
-            probabilities=answer.probabilities,
-            score=answer.score,
-            effect=answer.effect,
-            decision=answer.decision,
-            favourable=answer.favourable,
-            flips=answer.flips,
-        )
-        for ties, answer in zip(removals.effects.naming.ties(pairs), answers, strict=True)
-        if answer is not None  # an answer that is not a number moves nothing
-    ]

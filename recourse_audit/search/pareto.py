@@ -32,53 +32,13 @@ from recourse_audit.search.subtrees import Keys, Level, tie_words
 
 RESOLUTION = 1e-6
 SHOWN_DIGITS = 6
+NO_TIE = np.int32(2**31 - 1)
+GAP = -1.0
+EXACT = 2.0**52
+ROOT_SALT = 1 << 20
+COLUMNS_AT_ONCE = 1 << 14
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Whole:
-    """Answers on the whole graph, one row per node: log-probabilities, and their exponentials.
-
-    Of a score model: scores in one column, and `spread`, the standard deviation of everybody's.
-    """
-
-    logarithms: Floats
-    probabilities: Floats
-    spread: float | None = None
-
-    @classmethod
-    def of_answers(cls, answers: Floats, spread: float | None = None) -> "Whole":
-        chances = np.exp(answers) if spread is None else answers
-        return cls(logarithms=answers, probabilities=chances, spread=spread)
-
-    def of(self, nodes: NDArray[np.integer]) -> "Whole":
-        """The rows of some nodes."""
-        return Whole(
-            logarithms=self.logarithms[nodes],
-            probabilities=self.probabilities[nodes],
-            spread=self.spread,
-        )
-
-
-def simulatability(whole: Whole, subgraph: Floats) -> Floats:
-    """Minus the symmetric Kullback-Leibler divergence between answers, row by row.
-
-    `subgraph` has answers; `whole` may be a single row. Zero is the best value, reached only where
-    the subgraph gives exactly the answer of the whole graph.
-
-    A score stands for a normal distribution around it with the population's standard deviation
-    sigma. The divergence of two of those is (s - s')^2 / 2 sigma^2 either way, and both are added.
-    """
-    if whole.spread is not None:
-        apart = (whole.logarithms[:, 0] - subgraph[:, 0]) / whole.spread
-        scores: Floats = -apart * apart
-        return scores
-    total = np.zeros(len(subgraph))
-    columns = zip(whole.logarithms.T, whole.probabilities.T, subgraph.T, strict=True)
-    for one, chance, other in columns:
-        term = chance - np.exp(other)
-        term *= other - one
-        total += term
-    return total
+Kind = TypeVar("Kind", bound=np.generic)
 
 
 def comparable(values: Floats, out: Floats | None = None) -> Floats:
@@ -89,8 +49,18 @@ def comparable(values: Floats, out: Floats | None = None) -> Floats:
 
 def figures(steps: Floats) -> Floats:
     """The values that whole steps of the resolution stand for, as they are shown."""
-    values: Floats = np.round(steps * RESOLUTION, SHOWN_DIGITS) + 0.0
-    return values
+    return round_figures(steps * RESOLUTION)
+
+
+def round_figures(values: Floats) -> Floats:
+    """Round to the resolution at which results are compared; no negative zero."""
+    shorter: Floats = np.round(values, SHOWN_DIGITS) + 0.0
+    return shorter
+
+
+def round_figure(value: float) -> float:
+    """One figure, rounded as it is shown."""
+    return round(value, SHOWN_DIGITS) + 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,8 +78,7 @@ class Staircase:
         """Sort by distance, ascending; those of different subjects do not overlap. O(n log n)."""
         order = np.argsort(distance)
         ordered = distance[order]
-        change = np.empty(len(order), bool)
-        change[:1] = True
+        change = np.ones(len(order), bool)
         np.not_equal(ordered[1:], ordered[:-1], out=change[1:])
         return cls(order=order, starts=np.flatnonzero(change))
 
@@ -142,22 +111,11 @@ class Staircase:
         of an earlier one.
         """
         highest = np.maximum.reduceat(best[self.order], self.starts)
-        before = np.empty_like(highest)
-        before[0] = -1.0
-        np.maximum.accumulate(highest[:-1], out=before[1:])
+        before = np.append(-1.0, np.maximum.accumulate(highest[:-1]))
         leading = np.flatnonzero(highest > before)
         places, step = spans(self._ends, leading)
-        some = self.order[places]
-        return np.sort(some[best[some] == highest[leading[step]]])
-
-
-Kind = TypeVar("Kind", bound=np.generic)
-
-NO_TIE = np.int32(2**31 - 1)
-GAP = -1.0
-EXACT = 2.0**52
-ROOT_SALT = 1 << 20
-COLUMNS_AT_ONCE = 1 << 14
+        candidates = self.order[places]
+        return np.sort(candidates[best[candidates] == highest[leading[step]]])
 
 
 class SpreadError(Exception):
@@ -187,7 +145,6 @@ class PairBlock:
         return column[self.first : self.first + size].reshape(self.masks, self.count)
 
 
-@dataclass(frozen=True, kw_only=True)
 class PairTable:
     """Every pair of some subjects.
 
@@ -202,20 +159,64 @@ class PairTable:
     keys with and without it.
     """
 
-    roots: int
-    root: Indices
-    number: Ints
-    simulatability: Floats
-    subtree_key: Keys
-    ties: Indices
-    tie_count: int
-    spread: float
-    distance: Floats
-    best_key: Floats
-    blocks: tuple[PairBlock, ...]
-    kept: Indices
-    relevance: Floats
-    relevance_key: Floats
+    def __init__(
+        self, levels: Sequence[Level], simulatability: Floats, pairs: Indices, roots: int = 1
+    ) -> None:
+        """Build all pairs from levels, smallest first, closed under subtrees.
+
+        `pairs` are the graph's numbers of the local ties. O(n 2^(C-1)) array entries for n subtrees
+        of at most C nodes. Raises `SpreadError` where the subjects must be taken one by one.
+        """
+        levels = [level for level in levels if len(level)]
+        self.roots, self.tie_count, self.simulatability = roots, len(pairs), simulatability
+        self.blocks, self.ties = _blocks(levels)
+        self.kept, self.subtree_key = _match_subtrees(levels, self.blocks, pairs, roots)
+        self.relevance, self.relevance_key = np.empty(len(self.kept)), np.empty(len(self.kept))
+        for block in self.blocks:
+            self._score(block)
+        root = [np.empty(0, np.int32), *(level.root for level in levels[1:])]
+        self.root: Indices = np.concatenate(root)
+        self.distance, self.spread = comparable(-simulatability[roots:]), 0.0
+        if roots > 1:
+            farthest = self.distance.max(initial=0.0), self.relevance_key.max(initial=0.0)
+            self.spread = float(1.0 + max(farthest))
+            if not roots * self.spread < EXACT:  # whole steps must stay exact
+                raise SpreadError
+            self.distance += self.root * self.spread
+        self.number, self.best_key = np.empty(len(self.root), np.int64), np.empty(len(self.root))
+        for block in self.blocks:
+            self._shift(block)
+
+    def _score(self, block: PairBlock) -> None:
+        """Work out the relevance of a block's pairs, and its size in steps."""
+        own = self.simulatability[self.roots :][block.explanations]
+        kept = block.of(self.kept)
+        signed, steps = block.of(self.relevance), block.of(self.relevance_key)
+        for first in range(0, block.count, COLUMNS_AT_ONCE):
+            part = slice(first, first + COLUMNS_AT_ONCE)
+            for mask in range(block.masks):
+                row, stepped = signed[mask, part], steps[mask, part]
+                # A gap takes the last of the values, and its key is overwritten later.
+                np.take(self.simulatability, kept[mask, part], out=row, mode="wrap")
+                np.subtract(own[part], row, out=row)
+                if block.ties - mask.bit_count() > 1:
+                    row /= block.ties - mask.bit_count()
+                comparable(np.abs(row, out=stepped), out=stepped)
+
+    def _shift(self, block: PairBlock) -> None:
+        """Shift a block's keys up by subject, mark its gaps, and find what is best."""
+        kept, steps = block.of(self.kept), block.of(self.relevance_key)
+        root, number, best = (
+            array[block.explanations] for array in (self.root, self.number, self.best_key)
+        )
+        for first in range(0, block.count, COLUMNS_AT_ONCE):
+            part = slice(first, first + COLUMNS_AT_ONCE)
+            gaps = kept[:, part] < 0
+            if self.spread:
+                steps[:, part] += root[part] * self.spread
+            np.copyto(steps[:, part], GAP, where=gaps)
+            number[part] = block.masks - np.add.reduce(gaps, axis=0, dtype=np.int8)
+            np.maximum.reduce(steps[:, part], axis=0, out=best[part])
 
     @cached_property
     def _layout(self) -> tuple[Ints, Ints, Ints]:
@@ -226,7 +227,6 @@ class PairTable:
 
     @property
     def pairs_by_root(self) -> Ints:
-        """How many pairs each subject has."""
         return np.bincount(self.root, weights=self.number, minlength=self.roots).astype(np.int64)
 
     def places(self, pairs: Ints) -> tuple[Ints, Ints]:
@@ -238,213 +238,86 @@ class PairTable:
         return column, mask
 
     def explanation(self, pairs: Ints) -> Ints:
-        """The explanations of some pairs."""
         return self.places(pairs)[0]
 
     def sizes(self, explanations: Ints) -> Ints:
-        """How many ties some explanations have."""
         return self._layout[1].searchsorted(explanations, "right")
 
     def pairs_with(self, explanations: Ints, keys: Floats, relevance_key: Floats) -> Ints:
         """The pairs of some explanations, ascending, that have the key given for each."""
-        found = []
+        pairs = [np.empty(0, np.int64)]
         for block in self.blocks:
             first, last = explanations.searchsorted(
                 (block.first_explanation, block.first_explanation + block.count)
             )
-            if first == last:
-                continue
             columns = explanations[first:last] - block.first_explanation
             hit = block.of(relevance_key)[:, columns] == keys[first:last]
             mask, place = np.nonzero(hit)
-            found.append(block.first + mask * block.count + columns[place])
-        return found[0] if len(found) == 1 else np.concatenate(found or [np.empty(0, np.int64)])
+            pairs.append(block.first + mask * block.count + columns[place])
+        return np.concatenate(pairs)
 
     def tie_columns(self, pairs: Ints) -> tuple[Indices, Indices]:
         """Each pair's ties and removed ties, both sorted and padded with NO_TIE."""
-        explanation, mask = self.places(pairs)
-        every = self.ties[:, explanation]
-        return np.sort(every, axis=0), np.sort(_removed_ties(every, mask), axis=0)
+        every = np.sort(self.ties[:, self.explanation(pairs)], axis=0)
+        return every, np.sort(self.ties_removed(pairs), axis=0)
 
-    def removed_ties(self, pairs: Ints) -> Indices:
+    def ties_removed(self, pairs: Ints) -> Indices:
         """Each pair's removed ties in order of growth; NO_TIE stands for the kept ones."""
         explanation, mask = self.places(pairs)
-        return _removed_ties(self.ties[:, explanation], mask)
+        is_kept = mask >> np.arange(len(self.ties))[:, None] & 1
+        return np.where(is_kept, NO_TIE, self.ties[:, explanation])
 
 
-def _removed_ties(ties: Indices, mask: Ints) -> Indices:
-    place = np.arange(len(ties))[:, None]
-    return np.where(mask >> place & 1, NO_TIE, ties)
-
-
-def pair_table(
-    levels: Sequence[Level], simulatability: Floats, pairs: Indices, roots: int = 1
-) -> PairTable:
-    """Build all pairs of some subjects from their levels, smallest first, closed under subtrees.
-
-    `pairs` are the graph's numbers of the local ties. O(n 2^(C-1)) array entries for n subtrees
-    of at most C nodes. Raises `SpreadError` where the subjects must be taken one by one.
-    """
-    levels = [level for level in levels if len(level)]
-    blocks = _blocks(levels)
-    kept, index = _kept_subtrees(levels, blocks, pairs, roots)
-    relevance, key = np.empty(len(kept)), np.empty(len(kept))
-    for block in blocks:
-        own = simulatability[roots:][block.explanations]
-        table, signed, steps = block.of(kept), block.of(relevance), block.of(key)
-        for first in range(0, block.count, COLUMNS_AT_ONCE):
-            some = slice(first, first + COLUMNS_AT_ONCE)
-            for mask in range(block.masks):
-                row, stepped = signed[mask, some], steps[mask, some]
-                # A gap takes the last of the values, and its key is overwritten below.
-                np.take(simulatability, table[mask, some], out=row, mode="wrap")
-                np.subtract(own[some], row, out=row)
-                if block.ties - mask.bit_count() > 1:
-                    row /= block.ties - mask.bit_count()
-                comparable(np.abs(row, out=stepped), out=stepped)
-    root = _join([level.root for level in levels[1:]])
-    distance = comparable(-simulatability[roots:])
-    spread = _spread(roots, distance, key)
-    offset = root * spread
-    number, best = np.empty(len(root), np.int64), np.empty(len(root))
-    for block in blocks:
-        table, steps = block.of(kept), block.of(key)
-        for first in range(0, block.count, COLUMNS_AT_ONCE):
-            some = slice(first, first + COLUMNS_AT_ONCE)
-            here = slice(block.first_explanation + first, block.explanations.stop)
-            here = slice(here.start, min(here.start + COLUMNS_AT_ONCE, here.stop))
-            gaps = table[:, some] < 0
-            if spread:
-                steps[:, some] += offset[here]
-            np.copyto(steps[:, some], GAP, where=gaps)
-            number[here] = block.masks - np.add.reduce(gaps, axis=0, dtype=np.int8)
-            np.maximum.reduce(steps[:, some], axis=0, out=best[here])
-    return PairTable(
-        roots=roots,
-        root=root,
-        number=number,
-        simulatability=simulatability,
-        subtree_key=np.concatenate(index.keys),
-        ties=_ties(levels),
-        tie_count=len(pairs),
-        spread=spread,
-        distance=distance + offset if spread else distance,
-        best_key=best,
-        blocks=blocks,
-        kept=kept,
-        relevance=relevance,
-        relevance_key=key,
-    )
-
-
-def _spread(roots: int, distance: Floats, key: Floats) -> float:
-    """By how much to shift each subject further up; whole steps must stay exact."""
-    if roots == 1:
-        return 0.0
-    spread = 1.0 + max(distance.max(initial=0.0), key.max(initial=0.0))
-    if not roots * spread < EXACT:
-        raise SpreadError
-    return float(spread)
-
-
-def _blocks(levels: Sequence[Level]) -> tuple[PairBlock, ...]:
-    blocks, pairs, explanations = [], 0, 0
+def _blocks(levels: Sequence[Level]) -> tuple[tuple[PairBlock, ...], Indices]:
+    """The blocks, and the ties of every explanation in order of growth, padded with NO_TIE."""
+    blocks, first, explanations = [], 0, 0
+    total = sum(len(level) for level in levels[1:])
+    ties = np.full((levels[-1].size - 1, total), NO_TIE, np.int32)
     for level in levels[1:]:
-        block = PairBlock(
-            ties=level.size - 1,
-            first=pairs,
-            first_explanation=explanations,
-            count=len(level),
-        )
+        width, count = level.size - 1, len(level)
+        block = PairBlock(ties=width, first=first, first_explanation=explanations, count=count)
+        ties[:width, block.explanations] = level.ties
         blocks.append(block)
-        pairs += block.masks * block.count
-        explanations += block.count
-    return tuple(blocks)
+        first += block.masks * count
+        explanations += count
+    return tuple(blocks), ties
 
 
-def _join(parts: Sequence[Indices]) -> Indices:
-    return np.concatenate([np.empty(0, np.int32), *parts])
-
-
-def _ties(levels: Sequence[Level]) -> Indices:
-    """The ties of every explanation in order of growth, padded with NO_TIE."""
-    rows, total = levels[-1].size - 1, sum(len(level) for level in levels[1:])
-    ties = np.full((rows, total), NO_TIE, np.int32)
-    first = 0
-    for level in levels[1:]:
-        ties[: level.size - 1, first : first + len(level)] = level.ties
-        first += len(level)
-    return ties
-
-
-def _kept_subtrees(
-    levels: Sequence[Level], blocks: Sequence[PairBlock], pairs: Indices, roots: int
-) -> tuple[Indices, "SubtreeIndex"]:
-    """The number of the subtree that every mask of every explanation keeps; -1 for a gap."""
-    for salt in range(8):
-        index = SubtreeIndex(tie_words(pairs, salt), roots)
-        try:
-            return _kept_with(levels, blocks, index), index
-        except CollisionError:
-            continue
-    raise AssertionError("keys collided under eight salts, which cannot be chance")
-
-
-class CollisionError(Exception):
-    """Two different subtrees got the same key."""
-
-
-class SubtreeIndex:
-    """Finds a subtree's number by the key of its root and set of ties."""
-
-    def __init__(self, words: Keys, roots: int) -> None:
-        self.words = words
-        self.keys: list[Keys] = [tie_words(np.arange(roots), ROOT_SALT)]
-        self._sorted: list[tuple[Keys, Ints]] = []
-        self.firsts = [0]
-
-    def add(self, level: Level, *, searchable: bool) -> None:
-        """Enter a level; the last one is never looked up and need not be sorted."""
-        key = self.keys[-1][level.owner] + self.words[level.ties[-1]]
-        self.firsts.append(self.firsts[-1] + len(self.keys[-1]))
-        self.keys.append(key)
-        if searchable:
-            order = np.argsort(key)
-            ordered = key[order]
-            if (ordered[1:] == ordered[:-1]).any():
-                raise CollisionError
-            self._sorted.append((ordered, order))
-
-    def number(self, size: int, keys: Keys) -> Ints:
-        """The subtrees of `size` nodes, at least two, with these keys, all of which exist."""
-        ordered, order = self._sorted[size - 2]
-        return order[np.searchsorted(ordered, keys)] + self.firsts[size - 1]
-
-
-def _kept_with(
-    levels: Sequence[Level], blocks: Sequence[PairBlock], index: SubtreeIndex
-) -> Indices:
-    """Which subtree each mask keeps.
+def _match_subtrees(
+    levels: Sequence[Level], blocks: Sequence[PairBlock], pairs: Indices, roots: int, salt: int = 0
+) -> tuple[Indices, Keys]:
+    """The subtree that every mask of every explanation keeps (-1 for a gap), and subtrees' keys.
 
     A mask without the last tie keeps what it keeps in the tree below. A mask with it also keeps the
-    last tie, if the node that this hangs on is kept.
+    last tie, if the node that this hangs on is kept. If two subtrees get one key, other words are
+    taken for the ties.
     """
+    words = tie_words(pairs, salt)
     kept = np.empty(sum(block.masks * block.count for block in blocks), np.int32)
-    below = np.empty((0, len(levels[0])), np.int32)
+    below = np.empty((0, roots), np.int32)
+    keys, firsts, by_key = [tie_words(np.arange(roots), ROOT_SALT)], [0], []
     for level, block in zip(levels[1:], blocks, strict=True):
-        index.add(level, searchable=level.size < levels[-1].size)
-        every = np.concatenate(index.keys[:-1])
+        every = np.concatenate(keys)
+        word, parent = words[level.ties[-1]], level.parent[-1]
+        keys.append(keys[-1][level.owner] + word)
+        firsts.append(len(every))
+        if level is not levels[-1]:  # whose keys are never looked up
+            order = np.argsort(keys[-1])
+            ordered = keys[-1][order]
+            if (ordered[1:] == ordered[:-1]).any():
+                return _match_subtrees(levels, blocks, pairs, roots, salt + 1)
+            by_key.append((ordered, order + firsts[-1]))
         table = block.of(kept)
         complete = 1 << (level.size - 2)
         for mask, row in enumerate(below):
             np.take(row, level.owner, out=table[mask], mode="clip")
-        np.add(level.owner, index.firsts[level.size - 2], out=table[complete - 1])
-        word, parent = index.words[level.ties[-1]], level.parent[-1]
+        np.add(level.owner, firsts[-2], out=table[complete - 1])
         for mask in range(complete - 1):
             base, row = table[mask], table[complete + mask]
             row.fill(-1)
             holds = np.array([(2 * mask + 1) >> place & 1 for place in range(level.size - 1)], bool)
-            some = np.flatnonzero(holds[parent] & (base >= 0))
-            row[some] = index.number(mask.bit_count() + 2, every[base[some]] + word[some])
+            columns = np.flatnonzero(holds[parent] & (base >= 0))
+            ordered, numbers = by_key[mask.bit_count()]
+            row[columns] = numbers[ordered.searchsorted(every[base[columns]] + word[columns])]
         below = table
-    return kept
+    return kept, np.concatenate(keys)

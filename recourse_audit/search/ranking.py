@@ -10,41 +10,18 @@ whole steps of the resolution, so a pair's cell is exact and does not depend on 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.graph.graph import Floats, Indices, Ints
-from recourse_audit.records.search import ObjectiveGrid, Ranks
-from recourse_audit.search.pareto import GAP, NO_TIE, PairBlock, PairTable, Staircase, figures
+from recourse_audit.records.search import ObjectiveGrid
+from recourse_audit.search.pareto import GAP, NO_TIE, PairTable, Staircase, figures
 
 LAYERS_SEARCHED = 25
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """What is compared about some pairs: both objectives in steps of the resolution, and ranks."""
-
-    root: Indices
-    simulatability: Floats
-    relevance: Floats
-    simulatability_rank: Ints
-    relevance_rank: Ints
-
-    @property
-    def rank_sum(self) -> Ints:
-        return self.simulatability_rank + self.relevance_rank
-
-    def points(self) -> tuple[list[float], list[float]]:
-        """Both objectives."""
-        return self.simulatability.tolist(), self.relevance.tolist()
-
-    def ranks(self, count: int) -> list[Ranks]:
-        """The ranks of the first pairs."""
-        both = zip(self.simulatability_rank.tolist(), self.relevance_rank.tolist(), strict=True)
-        return [Ranks(simulatability=a, relevance=b, sum=a + b) for a, b in islice(both, count)]
+COLUMNS = 32
+ROWS = 20
+EXPLANATIONS_AT_ONCE = 1 << 14
 
 
 class Ranking:
@@ -61,37 +38,22 @@ class Ranking:
             table.number, table.root, self.ends - self.number
         )
 
-    def figures(self, pairs: Ints) -> Figures:
-        """Look up objectives and ranks of some pairs."""
-        table = self.table
-        explanation = table.explanation(pairs)
-        root = table.root[explanation]
-        relevance = table.relevance_key[pairs]
-        after = self.ends[root] - self.relevances.searchsorted(relevance, "right")
-        offset = root * table.spread
-        return Figures(
-            root=root,
-            simulatability=offset - table.distance[explanation],
-            relevance=relevance - offset,
-            simulatability_rank=self.simulatability_rank[explanation],
-            relevance_rank=1 + after,
-        )
 
+class RankedPairs:
+    """Some pairs and what is compared: both objectives in steps of the resolution, and ranks."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
-    """The pairs of one non-dominated layer, by subject, and what is compared about them."""
-
-    number: int
-    pairs: Ints
-    figures: Figures
-
-    def __len__(self) -> int:
-        return len(self.pairs)
-
-    @property
-    def root(self) -> Indices:
-        return self.figures.root
+    def __init__(self, ranking: Ranking, pairs: Ints) -> None:
+        table, explanation = ranking.table, ranking.table.explanation(pairs)
+        key = table.relevance_key[pairs]
+        self.pairs = pairs
+        self.root = table.root[explanation]
+        offset = self.root * table.spread
+        self.simulatability: Floats = offset - table.distance[explanation]
+        self.relevance: Floats = key - offset
+        self.simulatability_rank = ranking.simulatability_rank[explanation]
+        after = ranking.ends[self.root] - ranking.relevances.searchsorted(key, "right")
+        self.relevance_rank: Ints = 1 + after
+        self.rank_sum = self.simulatability_rank + self.relevance_rank
 
 
 class Layers:
@@ -102,38 +64,37 @@ class Layers:
     """
 
     def __init__(self, ranking: Ranking) -> None:
+        self.number = 0
         self._ranking = ranking
         self._staircase = ranking.staircase
         self._keys = ranking.table.relevance_key
         self._best = ranking.table.best_key
         self._last = np.empty(0, np.int64)
-        self._number = 0
 
-    def peel(self, wanted: NDArray[np.bool_] | None = None) -> Layer:
+    def peel(self, wanted: NDArray[np.bool_] | None = None) -> RankedPairs:
         """The next layer of the wanted subjects, or of all; empty if there is none.
 
         A subject that is left out once is left out of all later layers.
         """
         table = self._ranking.table
-        if self._number:
+        if self.number:
             self._take_away(table, self._last)
         if wanted is not None and not wanted.all():
             root = table.root[self._staircase.order[self._staircase.starts]]
             self._staircase = self._staircase.only(np.flatnonzero(wanted[root]))
-        self._number += 1
-        if self._number > LAYERS_SEARCHED or not len(self._staircase.order):
-            pairs = np.empty(0, np.int64)
-        else:
+        self.number += 1
+        pairs = np.empty(0, np.int64)
+        if self.number <= LAYERS_SEARCHED and len(self._staircase.order):
             on_front = self._staircase.front(self._best)
             pairs = table.pairs_with(on_front, self._best[on_front], self._keys)
         if table.roots > 1:
             root = table.root[table.explanation(pairs)]
             pairs = pairs[np.argsort(root, kind="stable")]
         self._last = pairs
-        return Layer(number=self._number, pairs=pairs, figures=self._ranking.figures(pairs))
+        return RankedPairs(self._ranking, pairs)
 
     def _take_away(self, table: PairTable, pairs: Ints) -> None:
-        if self._number == 1:
+        if self.number == 1:
             self._keys, self._best = self._keys.copy(), self._best.copy()
         self._keys[pairs] = GAP
         touched = np.unique(table.explanation(pairs))
@@ -153,12 +114,12 @@ def least(values: NDArray[np.number], root: Indices, roots: int) -> Ints:
     return np.flatnonzero(values == smallest[root])
 
 
-def winners(table: PairTable, front: Layer) -> Ints:
+def winners(table: PairTable, front: RankedPairs) -> Ints:
     """The pair of each subject with the best rank sum, which lies on the front (Theorem 1).
 
     Of several: fewest removed ties, then fewest nodes, then the canonical order of ties.
     """
-    best = least(front.figures.rank_sum, front.root, table.roots)
+    best = least(front.rank_sum, front.root, table.roots)
     return canonical_firsts(table, front.pairs[best], front.root[best])
 
 
@@ -189,106 +150,47 @@ def canonical_order(table: PairTable, pairs: Ints, *leading: NDArray[np.number])
 
 
 def choose_diverse(
-    table: PairTable, first: Ints, front: Layer, layers: Layers, count: int
-) -> "Choice":
+    table: PairTable, first: Ints, front: RankedPairs, layers: Layers, count: int
+) -> tuple[Ints, Ints]:
     """Choose pairs that maximise the smallest Jaccard distance between removed ties.
 
     Starts from `first`, one pair per subject. Takes pairs from the front, and from a later layer
     only when nothing in the earlier ones removes anything new. `front` is the first layer of
-    `layers`. Ties are broken by rank sum, then by canonical order.
+    `layers`. Ties are broken by rank sum, then by canonical order. Returns the pairs and their
+    layers, one row of at most `count` per subject, padded with -1 and 0.
     """
-    choice = Choice(table, first, count)
+    chosen, from_layer = np.full((table.roots, count), -1), np.zeros((table.roots, count), np.int64)
+    gone = np.full((count, len(table.ties), table.roots), NO_TIE, np.int32)
+    number = np.zeros(table.roots, np.int64)
+
+    def enter(pairs: Ints, root: Indices) -> None:
+        place = number[root]
+        chosen[root, place], from_layer[root, place] = pairs, layers.number
+        gone[place, :, root] = table.ties_removed(pairs).T
+        number[root] += 1
+
+    enter(first, table.root[table.explanation(first)])
     layer = front
-    while len(layer):
-        choice.take_from(layer)
-        wanting = choice.wanting
+    while len(layer.pairs):
+        here = np.flatnonzero(((number > 0) & (number < count))[layer.root])
+        pairs, root, rank_sum = layer.pairs[here], layer.root[here], layer.rank_sum[here]
+        removed = table.ties_removed(pairs)
+        distance = np.ones(len(pairs))
+        for place in range(int(number.max())):
+            np.minimum(distance, _jaccard(removed, gone[place], root), out=distance)
+        for place in range(1, count):
+            best = np.flatnonzero((distance > 0) & (number[root] == place))
+            if not len(best):
+                continue
+            best = best[least(-distance[best], root[best], table.roots)]
+            best = best[least(rank_sum[best], root[best], table.roots)]
+            enter(canonical_firsts(table, pairs[best], root[best]), np.unique(root[best]))
+            np.minimum(distance, _jaccard(removed, gone[place], root), out=distance)
+        wanting = (number > 0) & (number < count)
         if not wanting.any():
             break
         layer = layers.peel(wanting)
-    return choice
-
-
-class Choice:
-    """What has been chosen so far: for each subject the pairs, their layers and removed ties.
-
-    `pairs` and `layers` have one row per subject, padded with -1 and 0.
-    """
-
-    def __init__(self, table: PairTable, first: Ints, count: int) -> None:
-        root = table.root[table.explanation(first)]
-        self._table = table
-        self._most = count
-        self._number = np.zeros(table.roots, np.int64)
-        self._gone = np.full((count, len(table.ties), table.roots), NO_TIE, np.int32)
-        self.pairs = np.full((table.roots, count), -1)
-        self.layers = np.zeros((table.roots, count), np.int64)
-        self._enter(first, root, 1)
-
-    @property
-    def wanting(self) -> NDArray[np.bool_]:
-        """Which subjects have fewer pairs than they should."""
-        return (self._number > 0) & (self._number < self._most)
-
-    def _enter(self, pairs: Ints, root: Indices, layer: int) -> None:
-        """Add a pair for each of some subjects."""
-        place = self._number[root]
-        self.pairs[root, place], self.layers[root, place] = pairs, layer
-        self._gone[place, :, root] = self._table.removed_ties(pairs).T
-        self._number[root] += 1
-
-    def take_from(self, layer: Layer) -> None:
-        """Add pairs from a layer, the most distant first, while one removes anything new."""
-        table = self._table
-        here = np.flatnonzero(self.wanting[layer.root])
-        pairs, root, total = layer.pairs[here], layer.root[here], layer.figures.rank_sum[here]
-        gone = table.removed_ties(pairs)
-        distance = np.ones(len(pairs))
-        for place in range(int(self._number.max())):
-            np.minimum(distance, _jaccard(gone, self._gone[place], root), out=distance)
-        for place in range(1, self._most):
-            some = np.flatnonzero((distance > 0) & (self._number[root] == place))
-            if not len(some):
-                continue
-            some = some[least(-distance[some], root[some], table.roots)]
-            some = some[least(total[some], root[some], table.roots)]
-            taken = canonical_firsts(table, pairs[some], root[some])
-            self._enter(taken, np.unique(root[some]), layer.number)
-            if place + 1 < self._most:
-                np.minimum(distance, _jaccard(gone, self._gone[place], root), out=distance)
-
-
-def count_dominated(
-    ranking: Ranking, front: Layer, pairs: Ints, on_front: NDArray[np.bool_]
-) -> Ints:
-    """Count, for each of some pairs, the pairs of its subject that it dominates.
-
-    No pair is better in both objectives than a pair of the front, so its ranks say how many are no
-    better in either; pairs equal to it lie on the front too. Other pairs are compared with all.
-    """
-    table, own = ranking.table, ranking.figures(pairs)
-    counts = ranking.number[own.root] - own.rank_sum + 2
-    starts = front.root.searchsorted(np.arange(table.roots + 1)).tolist()
-    steps, keys = front.figures.simulatability, front.figures.relevance
-    points = zip(own.root.tolist(), *own.points(), strict=True)
-    for place, (root, step, key) in enumerate(points):
-        if on_front[place]:
-            here = slice(starts[root], starts[root + 1])
-            counts[place] -= np.count_nonzero((steps[here] == step) & (keys[here] == key))
-        else:
-            counts[place] = _count_by_comparing(table, root, step, key)
-    return counts
-
-
-def _count_by_comparing(table: PairTable, root: int, step: float, key: float) -> int:
-    total, offset = 0, root * table.spread
-    for block in table.blocks:
-        first, last = table.root[block.explanations].searchsorted((root, root + 1))
-        keys = block.of(table.relevance_key)[:, first:last] - offset
-        steps = offset - table.distance[block.explanations][first:last]
-        weaker = (steps <= step) & (keys <= key) & (keys >= 0)
-        alike = (steps == step) & (keys == key)
-        total += int(np.count_nonzero(weaker)) - int(np.count_nonzero(alike))
-    return total
+    return chosen, from_layer
 
 
 def _jaccard(gone: Indices, others: Indices, root: Indices) -> Floats:
@@ -301,9 +203,38 @@ def _jaccard(gone: Indices, others: Indices, root: Indices) -> Floats:
     return distance
 
 
-COLUMNS = 32
-ROWS = 20
-EXPLANATIONS_AT_ONCE = 1 << 14
+def count_dominated(
+    ranking: Ranking, front: RankedPairs, pairs: Ints, on_front: NDArray[np.bool_]
+) -> list[int]:
+    """Count, for each of some pairs, the pairs of its subject that it dominates.
+
+    No pair is better in both objectives than a pair of the front, so its ranks say how many are no
+    better in either; pairs equal to it lie on the front too. Other pairs are compared with all.
+    """
+    table, own = ranking.table, RankedPairs(ranking, pairs)
+    counts: list[int] = (ranking.number[own.root] - own.rank_sum + 2).tolist()
+    starts = front.root.searchsorted(np.arange(table.roots + 1)).tolist()
+    points = zip(own.root.tolist(), own.simulatability, own.relevance, strict=True)
+    for place, (root, nu, mu) in enumerate(points):
+        here = slice(starts[root], starts[root + 1])
+        alike = (front.simulatability[here] == nu) & (front.relevance[here] == mu)
+        counts[place] -= int(np.count_nonzero(alike))
+        if not on_front[place]:
+            far, key = root * table.spread - nu, root * table.spread + mu
+            counts[place] = sum(
+                int(np.count_nonzero((keys <= key) & (distance >= far) & (keys != GAP)))
+                - int(np.count_nonzero((keys == key) & (distance == far)))
+                for keys, distance in _objectives_of(table, root)
+            )
+    return counts
+
+
+def _objectives_of(table: PairTable, root: int) -> Iterator[tuple[Floats, Floats]]:
+    """The keys of relevance and the distances of one subject's pairs, block by block."""
+    for block in table.blocks:
+        first, last = table.root[block.explanations].searchsorted((root, root + 1))
+        distance = table.distance[block.explanations][first:last]
+        yield block.of(table.relevance_key)[:, first:last], distance
 
 
 def objective_grids(ranking: Ranking) -> Iterator[ObjectiveGrid]:
@@ -319,58 +250,48 @@ def objective_grids(ranking: Ranking) -> Iterator[ObjectiveGrid]:
     column /= np.maximum(farthest - nearest, 1.0)[root]
     cell = np.minimum(column, COLUMNS - 1).astype(np.int64)
     cell += root * np.int64(COLUMNS)
-    counts = np.zeros((table.roots * COLUMNS, ROWS + 1), np.int64)
-    floor, span = lowest[root], np.maximum(highest - lowest, 1.0)[root]
-    for block in table.blocks:
-        _count(counts, table, block, cell, floor, span)
-    counts[:, -2] += counts[:, -1]
-    grids = counts[:, :-1].reshape(table.roots, COLUMNS, ROWS).transpose(0, 2, 1)
+    counts = _count_in_cells(table, cell, lowest[root], np.maximum(highest - lowest, 1.0)[root])
     offset = np.arange(table.roots) * table.spread
     ranges = (offset - farthest, offset - nearest, lowest - offset, highest - offset)
-    for grid, *ends in zip(grids, *figures(np.stack(ranges)).tolist(), strict=True):
-        yield _objective_grid(grid.ravel(), *ends)
+    for grid, *ends in zip(counts, *figures(np.stack(ranges)).tolist(), strict=True):
+        cells = np.flatnonzero(grid)
+        yield ObjectiveGrid(
+            simulatability=(ends[0], ends[1]),
+            relevance=(ends[2], ends[3]),
+            columns=COLUMNS,
+            rows=ROWS,
+            counts=tuple(zip(cells.tolist(), grid.ravel()[cells].tolist(), strict=True)),
+        )
 
 
-def _count(
-    counts: Ints, table: PairTable, block: PairBlock, cell: Ints, floor: Floats, span: Floats
-) -> None:
-    """Count the pairs of a block.
+def _count_in_cells(table: PairTable, cell: Ints, floor: Floats, span: Floats) -> Ints:
+    """Count the pairs of each subject by row and column of its grid.
 
-    `counts` has one row per subject and column of its grid, and one column per row of the grid. The
-    upper end of the last row is counted in an extra one. A gap has a key below every floor: it is
-    counted in the first row, and subtracted again together with those of its explanation.
+    `cell` is an explanation's column, counted over all subjects; `floor` and `span` are the range
+    of relevance of its subject. The upper end of the last row is counted in an extra one. A gap has
+    a key below every floor: it is counted in the first row, and subtracted again.
     """
-    gaps = block.masks - table.number[block.explanations]
-    for first in range(0, block.count, EXPLANATIONS_AT_ONCE):
-        some = slice(first, min(first + EXPLANATIONS_AT_ONCE, block.count))
-        here = slice(block.first_explanation + some.start, block.first_explanation + some.stop)
-        one = slice(None) if len(floor) == 1 else here
-        # A subject's explanations are side by side, so the cells of a few subjects suffice.
-        start, stop = _of_roots(table, here)
-        own = cell[here] - start
-        height = np.maximum(block.of(table.relevance_key)[:, some], floor[one])
-        height -= floor[one]
-        height *= ROWS
-        height /= span[one]
-        place = height.astype(np.int64)
-        place += own * (ROWS + 1)
-        found = counts[start:stop]
-        found += np.bincount(place.ravel(), minlength=found.size).reshape(found.shape)
-        found[:, 0] -= np.bincount(own, gaps[some], len(found)).astype(np.int64)
-
-
-def _of_roots(table: PairTable, explanations: slice) -> tuple[int, int]:
-    """The first column of the first subject of some explanations, and the end of the last one's."""
-    root = table.root[explanations]
-    return int(root[0]) * COLUMNS, (int(root[-1]) + 1) * COLUMNS
-
-
-def _objective_grid(grid: Ints, *ends: float) -> ObjectiveGrid:
-    cells = np.flatnonzero(grid)
-    return ObjectiveGrid(
-        simulatability=(ends[0], ends[1]),
-        relevance=(ends[2], ends[3]),
-        columns=COLUMNS,
-        rows=ROWS,
-        counts=tuple(zip(cells.tolist(), grid[cells].tolist(), strict=True)),
-    )
+    counts = np.zeros((table.roots * COLUMNS, ROWS + 1), np.int64)
+    for block in table.blocks:
+        gaps = block.masks - table.number[block.explanations]
+        for first in range(0, block.count, EXPLANATIONS_AT_ONCE):
+            part = slice(first, min(first + EXPLANATIONS_AT_ONCE, block.count))
+            here = slice(block.first_explanation + part.start, block.first_explanation + part.stop)
+            bounds = slice(None) if len(floor) == 1 else here
+            # A subject's explanations are side by side, so the cells of a few subjects suffice.
+            start, stop = (
+                table.root[here.start] * COLUMNS,
+                (table.root[here.stop - 1] + 1) * COLUMNS,
+            )
+            own = cell[here] - start
+            height = np.maximum(block.of(table.relevance_key)[:, part], floor[bounds])
+            height -= floor[bounds]
+            height *= ROWS
+            height /= span[bounds]
+            place = height.astype(np.int64)
+            place += own * (ROWS + 1)
+            rows = counts[start:stop]
+            rows += np.bincount(place.ravel(), minlength=rows.size).reshape(rows.shape)
+            rows[:, 0] -= np.bincount(own, gaps[part], len(rows)).astype(np.int64)
+    counts[:, -2] += counts[:, -1]
+    return counts[:, :-1].reshape(table.roots, COLUMNS, ROWS).transpose(0, 2, 1)

@@ -23,26 +23,32 @@ as from the complete enumeration.
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 from math import ceil, factorial, log
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from recourse_audit.graph.graph import Floats, Indices, Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.records.search import Sample
-from recourse_audit.search.evaluation import Evaluator, Scores, join_scores, sort_rows
-from recourse_audit.search.pareto import PairTable, pair_table
-from recourse_audit.search.ranking import Layers, Ranking, canonical_firsts, winners
-from recourse_audit.search.results import Finding, Scope
+from recourse_audit.search.evaluation import (
+    Evaluator,
+    Finding,
+    Scope,
+    Scores,
+    join_scores,
+    sort_rows,
+)
+from recourse_audit.search.pareto import PairTable
+from recourse_audit.search.ranking import Layers, RankedPairs, Ranking, canonical_firsts, winners
 from recourse_audit.search.subtrees import (
     KeyIndex,
     Level,
     LocalGraph,
     Trees,
     keys_of,
+    level_of,
     roots_alone,
     tie_words,
 )
@@ -50,13 +56,14 @@ from recourse_audit.search.subtrees import (
 
 def stack_trees(parts: list[Trees]) -> list[Trees]:
     """Put trees of the same size together, the smallest first."""
+    by_size = [[part for part in parts if part.size == n] for n in {part.size for part in parts}]
     return [
         Trees(
-            nodes=np.concatenate([part.nodes for part in parts if part.size == size], axis=1),
-            ties=np.concatenate([part.ties for part in parts if part.size == size], axis=1),
-            parent=np.concatenate([part.parent for part in parts if part.size == size], axis=1),
+            nodes=np.concatenate([part.nodes for part in alike], axis=1),
+            ties=np.concatenate([part.ties for part in alike], axis=1),
+            parent=np.concatenate([part.parent for part in alike], axis=1),
         )
-        for size in sorted({part.size for part in parts})
+        for alike in sorted(by_size, key=lambda alike: alike[0].size)
     ]
 
 
@@ -88,29 +95,23 @@ def canonical(trees: Trees) -> Trees:
     )
 
 
-def subtrees_of(trees: Trees) -> list[tuple[Trees, Ints]]:
+def subtrees_of(trees: Trees) -> Iterator[tuple[Trees, Ints]]:
     """All subtrees with at least one tie of each tree, itself included, by the ties they keep.
 
     Each comes with the columns of the trees that it is part of.
     """
-    found = []
-    ties = trees.size - 1
-    for mask in range(1, 1 << ties):
-        kept = [tie for tie in range(ties) if mask >> tie & 1]
-        place = np.zeros(trees.size, np.int8)
-        place[[tie + 1 for tie in kept]] = np.arange(1, len(kept) + 1)
-        present = np.zeros(trees.size, bool)
-        present[[0, *(tie + 1 for tie in kept)]] = True
-        whole = present[trees.parent[kept]].all(axis=0)
-        columns = np.flatnonzero(whole)
+    for mask in range(1, 1 << (trees.size - 1)):
+        kept = [tie for tie in range(trees.size - 1) if mask >> tie & 1]
         rows = [0, *(tie + 1 for tie in kept)]
+        place = np.full(trees.size, -1, np.int8)
+        place[rows] = np.arange(len(rows))
+        columns = np.flatnonzero((place[trees.parent[kept]] >= 0).all(axis=0))
         part = Trees(
             nodes=trees.nodes[rows][:, columns],
             ties=trees.ties[kept][:, columns],
             parent=place[trees.parent[kept][:, columns]],
         )
-        found.append((part, columns))
-    return found
+        yield part, columns
 
 
 class Closure:
@@ -121,11 +122,9 @@ class Closure:
         self._evaluator = evaluator
         self.words = tie_words(local.pairs)
         self._index = {size: KeyIndex() for size in range(2, max_nodes + 1)}
-        self._trees: dict[int, Trees] = {}
-        self._scores: dict[int, Scores] = {}
         alone = roots_alone(local)
-        [score] = evaluator.score(local, [alone])
-        self._alone = alone, score
+        self._trees: dict[int, Trees] = {1: alone}
+        self._scores = {1: evaluator.score(local, [alone])[0]}
 
     def __len__(self) -> int:
         return 1 + sum(len(index) for index in self._index.values())
@@ -135,56 +134,39 @@ class Closure:
         for part, _ in subtrees_of(trees):
             if not len(part):
                 continue
-            number, fresh = self._index[part.size].enter(keys_of(self.words, part.ties))
+            size = part.size
+            number, fresh = self._index[size].enter(keys_of(self.words, part.ties))
             new = canonical(part.take(fresh))
-            level = _level(new, np.zeros(len(new), np.int32))
+            level = level_of(new, np.zeros(len(new), np.int32))
             [score] = self._evaluator.score(self._local, [level])
-            if part.size in self._trees:
-                [new] = stack_trees([self._trees[part.size], new])
-                score = join_scores((self._scores[part.size], score))
-            self._trees[part.size], self._scores[part.size] = new, score
+            if size in self._trees:
+                [new] = stack_trees([self._trees[size], new])
+                score = join_scores((self._scores[size], score))
+            self._trees[size], self._scores[size] = new, score
             same = sort_rows(new.ties[:, number]) == sort_rows(part.ties)
             assert same.all(), "two sets of ties with one 64-bit key"
 
     def is_finite(self) -> bool:
         """Whether every answer so far is a number."""
-        every = (self._alone[1], *self._scores.values())
-        return all(np.isfinite(scores.simulatability).all() for scores in every)
+        return all(np.isfinite(score.simulatability).all() for score in self._scores.values())
 
-    def is_new(self, trees: Trees) -> NDArray[np.bool_]:
-        """Mark the trees that are not in it yet; of several equal ones, the first."""
+    def new_among(self, trees: Trees) -> Trees:
+        """The trees that are not in it yet; of several equal ones, the first."""
         index = KeyIndex()
         if trees.size in self._trees:
             index.enter(keys_of(self.words, self._trees[trees.size].ties))
-        _, fresh = index.enter(keys_of(self.words, trees.ties))
-        mask = np.zeros(len(trees), bool)
-        mask[fresh] = True
-        return mask
+        return trees.take(index.enter(keys_of(self.words, trees.ties))[1])
 
     def levels(self) -> tuple[tuple[Level, ...], Scores]:
         """Levels of growth, the root alone first, and the scores of all trees in their order."""
-        alone, score = self._alone
-        levels, scores = [alone], [score]
-        for size in sorted(self._trees):
+        sizes, levels = sorted(self._trees), []
+        for size in sizes:
             trees = self._trees[size]
-            if size == 2:
-                owner = np.zeros(len(trees), np.int32)
-            else:
-                below = keys_of(self.words, trees.ties[:-1])
-                owner = self._index[size - 1].enter(below)[0].astype(np.int32)
-            levels.append(_level(trees, owner))
-            scores.append(self._scores[size])
-        return tuple(levels), join_scores(scores)
-
-
-def _level(trees: Trees, owner: Indices) -> Level:
-    return Level(
-        root=np.zeros(len(trees), np.int32),
-        nodes=trees.nodes,
-        ties=trees.ties,
-        parent=trees.parent,
-        owner=owner,
-    )
+            owner = np.zeros(len(trees), np.int64)
+            if size > 2:
+                owner = self._index[size - 1].enter(keys_of(self.words, trees.ties[:-1]))[0]
+            levels.append(level_of(trees, owner))
+        return tuple(levels), join_scores([self._scores[size] for size in sizes])
 
 
 Shape = tuple["Shape", ...]
@@ -283,9 +265,8 @@ class SubtreeSampler:
             ties.append(self._local.tie[position])
             parents.append(parent)
         simple = np.ones(number, bool)
-        for one in range(len(nodes)):
-            for other in range(one):
-                simple &= nodes[one] != nodes[other]
+        for first, second in combinations(nodes, 2):
+            simple &= first != second
         keep = np.flatnonzero(simple)
         grown = np.repeat(np.array(parents, np.int8)[:, None], len(keep), axis=1)
         trees = Trees(nodes=np.stack(nodes)[:, keep], ties=np.stack(ties)[:, keep], parent=grown)
@@ -399,14 +380,16 @@ def _improve(
     best = int(winners(ranking.table, Layers(ranking).peel())[0])
     while True:
         room = (scope.budget - len(closure)) // (1 << (scope.max_nodes - 1))
-        tree, place = _tree_of(levels, ranking.table, best)
-        moves = neighbours(local, tree, scope.max_nodes)
-        moves = [trees.take(np.flatnonzero(closure.is_new(trees))) for trees in moves]
+        explanation, mask = ranking.table.places(np.array([best]))
+        ties = int(ranking.table.sizes(explanation)[0])
+        # The place of a tree in its level, which later trees do not change.
+        place = int(explanation[0]) - ranking.table.blocks[ties - 1].first_explanation
+        tree = levels[ties].take(np.array([place]))
+        moves = [closure.new_among(trees) for trees in neighbours(local, tree, scope.max_nodes)]
         number = sum(len(trees) for trees in moves)
         if not number or room < 1:
             return best
-        keep = np.sort(generator.permutation(number)[:room])
-        mask, first = int(ranking.table.places(np.array([best]))[1][0]), 0
+        keep, first = np.sort(generator.permutation(number)[:room]), 0
         for trees in moves:
             here = keep[(keep >= first) & (keep < first + len(trees))] - first
             closure.add(trees.take(here))
@@ -414,8 +397,9 @@ def _improve(
         if not closure.is_finite():
             return None
         levels, ranking = _rank(closure, local)
-        best = _pair_at(ranking.table, tree.size, place, mask)
-        better = _dominating(ranking, best)
+        block = ranking.table.blocks[ties - 1]
+        best = block.first + int(mask[0]) * block.count + place
+        better = _find_dominating(ranking, best)
         if better is None:
             return best
         best = better
@@ -462,34 +446,17 @@ def _with_leaf(local: LocalGraph, base: Trees) -> Trees:
 
 def _rank(closure: Closure, local: LocalGraph) -> tuple[tuple[Level, ...], Ranking]:
     levels, scores = closure.levels()
-    return levels, Ranking(pair_table(levels, scores.simulatability, local.pairs))
+    return levels, Ranking(PairTable(levels, scores.simulatability, local.pairs))
 
 
-def _tree_of(levels: tuple[Level, ...], table: PairTable, pair: int) -> tuple[Trees, int]:
-    """A pair's explanation, and its place in its level, which later trees do not change."""
-    place = int(table.explanation(np.array([pair]))[0]) + 1
-    for level in levels:
-        if place < len(level):
-            return level.take(np.array([place])), place
-        place -= len(level)
-    raise IndexError(pair)
-
-
-def _pair_at(table: PairTable, size: int, place: int, mask: int) -> int:
-    """The pair of one mask of the explanation at a place in the level of a size."""
-    block = table.blocks[size - 2]
-    return block.first + mask * block.count + place
-
-
-def _dominating(ranking: Ranking, pair: int) -> int | None:
+def _find_dominating(ranking: Ranking, pair: int) -> int | None:
     """The best pair of the front that dominates this one, if any does."""
-    front = Layers(ranking).peel()
-    own, figures = ranking.figures(np.array([pair])), front.figures
-    least = (figures.simulatability >= own.simulatability) & (figures.relevance >= own.relevance)
-    more = (figures.simulatability > own.simulatability) | (figures.relevance > own.relevance)
-    places: Ints = np.flatnonzero(least & more)
+    front, own = Layers(ranking).peel(), RankedPairs(ranking, np.array([pair]))
+    at_least = (front.simulatability >= own.simulatability) & (front.relevance >= own.relevance)
+    more = (front.simulatability > own.simulatability) | (front.relevance > own.relevance)
+    places: Ints = np.flatnonzero(at_least & more)
     if not len(places):
         return None
-    total = figures.rank_sum[places]
+    total = front.rank_sum[places]
     best = places[total == total.min()]
     return int(canonical_firsts(ranking.table, front.pairs[best], front.root[best])[0])

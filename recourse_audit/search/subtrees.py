@@ -31,7 +31,6 @@ Keys = NDArray[np.uint64]
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
-_EMPTY = np.uint64(0)
 
 
 def tie_words(pairs: NDArray[np.integer], salt: int = 0) -> Keys:
@@ -51,122 +50,63 @@ def keys_of(words: Keys, ties: Indices) -> Keys:
 
 
 class KeyIndex:
-    """Numbers distinct keys in the order in which they first come, by open addressing.
+    """Numbers distinct keys in the order in which they first come; one sort per batch."""
 
-    It uses array operations only: each round places or finds every key whose slot is free or its
-    own, and the rest move on by one slot. With at most half of the slots taken, few rounds are
-    needed.
-    """
-
-    def __init__(self, room: int = 1 << 12) -> None:
-        self._slots = np.zeros(room, np.uint64)
-        self._numbers = np.zeros(room, np.int64)
-        self._count = 0
+    def __init__(self) -> None:
+        self._keys: Keys = np.empty(0, np.uint64)
+        self._numbers: Ints = np.empty(0, np.int64)
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._keys)
 
     def enter(self, keys: Keys) -> tuple[Ints, Ints]:
-        """Number every key, and return the places in `keys` of those seen for the first time.
-
-        New keys are numbered in the order of those places.
-        """
-        self._make_room(self._count + len(keys))
-        keys = np.where(keys == _EMPTY, np.uint64(1), keys)
-        slot, fresh = self._place(keys)
-        fresh = np.sort(fresh)
-        self._numbers[slot[fresh]] = np.arange(self._count, self._count + len(fresh))
-        self._count += len(fresh)
-        return self._numbers[slot], fresh
-
-    def _place(self, keys: Keys) -> tuple[Ints, Ints]:
-        """Find or take a slot for every key; also say which places took one."""
-        last = np.int64(len(self._slots) - 1)
-        slot = (keys >> np.uint64(64 - int(last).bit_length())).astype(np.int64)
-        waiting = np.flatnonzero(self._slots[slot] != keys)
-        taken = []
-        while len(waiting):
-            at, key = slot[waiting], keys[waiting]
-            free = np.flatnonzero(self._slots[at] == _EMPTY)
-            self._slots[at[free]] = key[free]
-            # Of several keys that want one slot, the last gets it; of equal keys, the first in
-            # the list counts as new.
-            won = free[self._slots[at[free]] == key[free]]
-            _, first = np.unique(at[won], return_index=True)
-            taken.append(waiting[won[first]])
-            lost = np.flatnonzero(self._slots[at] != key)
-            waiting = waiting[lost]
-            slot[waiting] = (slot[waiting] + 1) & last
-            waiting = waiting[self._slots[slot[waiting]] != keys[waiting]]
-        return slot, np.concatenate(taken) if taken else np.empty(0, np.int64)
-
-    def _make_room(self, wanted: int) -> None:
-        if 2 * wanted <= len(self._slots):
-            return
-        full = np.flatnonzero(self._slots != _EMPTY)
-        keys, numbers = self._slots[full], self._numbers[full]
-        room = 1 << (4 * wanted - 1).bit_length()
-        self._slots = np.zeros(room, np.uint64)
-        self._numbers = np.zeros(room, np.int64)
-        slot, _ = self._place(keys)
-        self._numbers[slot] = numbers
+        """Number every key, and return the places in `keys` of those seen for the first time."""
+        order = np.argsort(keys, kind="stable")
+        ordered = keys[order]
+        first = np.ones(len(keys), bool)
+        np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+        distinct, earliest = ordered[first], order[first]
+        place = self._keys.searchsorted(distinct)
+        is_new = np.append(self._keys, np.uint64(0))[place] != distinct
+        is_new |= place == len(self._keys)
+        number = np.append(self._numbers, 0)[place]
+        new, fresh = np.flatnonzero(is_new), np.sort(earliest[is_new])
+        number[new] = len(self._keys) + fresh.searchsorted(earliest[new])
+        self._keys = np.insert(self._keys, place[new], distinct[new])
+        self._numbers = np.insert(self._numbers, place[new], number[new])
+        numbers = np.empty(len(keys), np.int64)
+        numbers[order] = number[np.cumsum(first) - 1]
+        return numbers, fresh
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LocalGraph:
-    """Neighbours of nodes near some roots, sorted, with the tie that leads to each.
+    """Every node at most `hops` ties from a root, and every tie among them.
 
-    `within[r, v]` says whether node v lies in the neighbourhood of root r; it is None where there
-    is only one root, because this is its neighbourhood. `key` is `node * n + neighbour` for every
-    entry, in ascending order, so that one binary search finds a place in any node's list. `low` and
-    `high` are the ends of each pair.
+    The neighbours of each node are sorted, with the `tie` that leads to each. `key` is
+    `node * n + neighbour` for every entry, in ascending order, so that one binary search finds a
+    place in any node's list. `low` and `high` are the ends of each pair. `within[r, v]` says
+    whether node v lies in the neighbourhood of root r; it is None where there is only one root.
+    Costs O(ties of those nodes); with several roots, also one byte per root and node.
     """
 
-    nodes: Indices
-    pairs: Indices
-    low: Indices
-    high: Indices
-    starts: Ints
-    neighbour: Indices
-    tie: Indices
-    key: Ints
-    roots: Indices
-    within: NDArray[np.bool_] | None
-
-    @property
-    def degree(self) -> Ints:
-        return np.diff(self.starts)
-
-
-def local_graph(graph: Graph, subjects: NDArray[np.integer], hops: int) -> LocalGraph:
-    """Cut out every node at most `hops` ties from a subject, and every tie among them.
-
-    Costs O(ties of those nodes); with several subjects, also one byte per subject and node.
-    """
-    subjects = np.asarray(subjects)
-    nodes = reach(graph, subjects, hops)
-    positions, owner = spans(graph.starts, nodes)
-    other = graph.neighbour[positions]
-    place = np.minimum(np.searchsorted(nodes, other), len(nodes) - 1).astype(np.int32)
-    inside = nodes[place] == other
-    owner, place = owner[inside], place[inside]
-    pair = graph.neighbour_pair[positions[inside]]
-    pairs, tie = np.unique(pair, return_inverse=True)
-    starts = np.zeros(len(nodes) + 1, np.int64)
-    np.cumsum(np.bincount(owner, minlength=len(nodes)), out=starts[1:])
-    roots = np.searchsorted(nodes, subjects).astype(np.int32)
-    return LocalGraph(
-        nodes=nodes,
-        pairs=pairs,
-        low=np.searchsorted(nodes, graph.pair_low[pairs]).astype(np.int32),
-        high=np.searchsorted(nodes, graph.pair_high[pairs]).astype(np.int32),
-        starts=starts,
-        neighbour=place,
-        tie=tie.astype(np.int32),
-        key=owner * len(nodes) + place,
-        roots=roots,
-        within=None if len(roots) == 1 else _within(starts, place, roots, hops),
-    )
+    def __init__(self, graph: Graph, roots: NDArray[np.integer], hops: int) -> None:
+        self.nodes = nodes = reach(graph, roots, hops)
+        positions, owner = spans(graph.starts, nodes)
+        other = graph.neighbour[positions]
+        place = np.minimum(np.searchsorted(nodes, other), len(nodes) - 1).astype(np.int32)
+        inside = nodes[place] == other
+        owner, self.neighbour = owner[inside], place[inside]
+        self.pairs, tie = np.unique(graph.neighbour_pair[positions[inside]], return_inverse=True)
+        self.tie = tie.astype(np.int32)
+        self.low = np.searchsorted(nodes, graph.pair_low[self.pairs]).astype(np.int32)
+        self.high = np.searchsorted(nodes, graph.pair_high[self.pairs]).astype(np.int32)
+        self.starts = np.zeros(len(nodes) + 1, np.int64)
+        np.cumsum(np.bincount(owner, minlength=len(nodes)), out=self.starts[1:])
+        self.key = owner * len(nodes) + self.neighbour
+        self.roots = np.searchsorted(nodes, roots).astype(np.int32)
+        self.within: NDArray[np.bool_] | None = None
+        if len(self.roots) > 1:
+            self.within = _within(self.starts, self.neighbour, self.roots, hops)
 
 
 def _within(starts: Ints, neighbour: Indices, roots: Indices, hops: int) -> NDArray[np.bool_]:
@@ -201,18 +141,14 @@ class Trees:
 
     @property
     def size(self) -> int:
-        """How many nodes each of the trees has."""
         return len(self.nodes)
 
     def __len__(self) -> int:
         return int(self.nodes.shape[1])
 
     def take(self, columns: Ints) -> "Trees":
-        """Some of the trees, in the order given."""
         return Trees(
-            nodes=self.nodes[:, columns],
-            ties=self.ties[:, columns],
-            parent=self.parent[:, columns],
+            nodes=self.nodes[:, columns], ties=self.ties[:, columns], parent=self.parent[:, columns]
         )
 
 
@@ -228,15 +164,27 @@ class Level(Trees):
     owner: Indices
 
 
+def level_of(trees: Trees, owner: NDArray[np.integer]) -> Level:
+    """Trees of the only root as a level."""
+    return Level(
+        nodes=trees.nodes,
+        ties=trees.ties,
+        parent=trees.parent,
+        root=np.zeros(len(trees), np.int32),
+        owner=owner.astype(np.int32),
+    )
+
+
 def roots_alone(local: LocalGraph) -> Level:
     """The smallest subtree of every root: itself."""
     count = len(local.roots)
+    number = np.arange(count, dtype=np.int32)
     return Level(
-        root=np.arange(count, dtype=np.int32),
+        root=number,
         nodes=local.roots[None, :],
         ties=np.empty((0, count), np.int32),
         parent=np.empty((0, count), np.int8),
-        owner=np.arange(count, dtype=np.int32),
+        owner=number,
     )
 
 
@@ -254,13 +202,11 @@ def subtrees(local: LocalGraph, max_nodes: int) -> Iterator[Level]:
 
 def grow(local: LocalGraph, level: Level) -> Level:
     """Add one leaf to every tree in every way that makes it the largest leaf."""
-    first, count = leaf_spans(local, level)
-    size = level.size
+    first, count = _leaf_spans(local, level)
     flat = count.ravel()
     slot = np.repeat(np.arange(len(flat), dtype=np.int32), flat)
-    ends = np.cumsum(flat)
-    position = np.arange(len(slot)) + (first.ravel() - ends + flat)[slot]
-    tree, place = slot // np.int32(size), slot % np.int32(size)
+    position = np.arange(len(slot)) + (first.ravel() - np.cumsum(flat) + flat)[slot]
+    tree, place = slot // np.int32(level.size), slot % np.int32(level.size)
     leaf = local.neighbour[position]
     fresh = np.ones(len(slot), bool)
     for node in level.nodes:
@@ -279,7 +225,7 @@ def grow(local: LocalGraph, level: Level) -> Level:
     )
 
 
-def leaf_spans(local: LocalGraph, level: Level) -> tuple[Ints, Ints]:
+def _leaf_spans(local: LocalGraph, level: Level) -> tuple[Ints, Ints]:
     """Where the leaves that may grow on each node of each tree begin in its list, and their number.
 
     Leaves that are in the tree already are still counted. Both arrays are [tree, node].
@@ -300,7 +246,6 @@ def leaf_spans(local: LocalGraph, level: Level) -> tuple[Ints, Ints]:
 
 
 def _with_row(rows: NDArray[Whole], trees: Indices, last: NDArray[Whole]) -> NDArray[Whole]:
-    """Take some columns, and append one row."""
     taken = np.empty((len(rows) + 1, len(trees)), rows.dtype)
     for place, row in enumerate(rows):
         np.take(row, trees, out=taken[place])
@@ -310,6 +255,7 @@ def _with_row(rows: NDArray[Whole], trees: Indices, last: NDArray[Whole]) -> NDA
 
 CLOSED_FORM = 4
 COUNTED_BY_GROWING = 400_000
+GROWN_AT_ONCE = 1 << 14
 
 
 def count_subtrees(local: LocalGraph, max_nodes: int) -> int | None:
@@ -327,18 +273,18 @@ def count_subtrees(local: LocalGraph, max_nodes: int) -> int | None:
         total += len(level)
         if len(level) > COUNTED_BY_GROWING:
             return None
-    return total + _last_level(local, level)
+    for first in range(0, len(level), GROWN_AT_ONCE):
+        part = np.arange(first, min(first + GROWN_AT_ONCE, len(level)))
+        total += len(grow(local, level_of(level.take(part), part)))
+    return total
 
 
 def _closed_forms(local: LocalGraph) -> tuple[int, int, int]:
     """The number of subtrees of the root with two, three and four nodes."""
-    root = int(local.roots[0])
-    degree = local.degree
+    root, degree = int(local.roots[0]), np.diff(local.starts)
     near = local.neighbour[local.starts[root] : local.starts[root + 1]]
-    own = int(degree[root])
-    beyond = degree[near] - 1
-    positions, _ = spans(local.starts, near)
-    second = local.neighbour[positions]
+    own, beyond = len(near), degree[near] - 1
+    second = local.neighbour[spans(local.starts, near)[0]]
     second = second[second != root]
     is_near = np.zeros(len(local.nodes), np.int64)
     is_near[near] = 1
@@ -348,17 +294,3 @@ def _closed_forms(local: LocalGraph) -> tuple[int, int, int]:
     path_from_end = int((degree[second] - 1 - is_near[second]).sum())
     path_from_inside = int((own - 1 - is_near[second]).sum())
     return own, three, star + fork + path_from_end + path_from_inside
-
-
-def _last_level(local: LocalGraph, level: Level) -> int:
-    """Count what would grow from a level: the leaves in reach, minus those already in the tree."""
-    first, count = leaf_spans(local, level)
-    total = int(count.sum())
-    for place in range(level.size):
-        row = level.nodes[place].astype(np.int64) * len(local.nodes)
-        for node in level.nodes:
-            position = np.searchsorted(local.key, row + node)
-            position = np.minimum(position, len(local.key) - 1)
-            tied = (local.key[position] == row + node) & (position >= first[:, place])
-            total -= int(np.count_nonzero(tied))
-    return total

@@ -2,83 +2,53 @@
 
 from typing import Literal, Self
 
-from pydantic import (
-    Field,
-    StrictFloat,
-    StrictInt,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, StrictFloat, StrictInt, ValidationInfo, field_validator, model_validator
 
 from recourse_audit.settings.inputs import ModelSettings
-from recourse_audit.settings.section import Section
+from recourse_audit.settings.section import Section, Share
 
 
 class CutOffBy(Section):
     """A cut-off for each value of a column."""
 
-    column: str = Field(description="The column of `nodes` that says which cut-off applies.")
-    values: dict[str, float] = Field(
-        min_length=1, description="The cut-off for each value of the column."
-    )
+    column: str
+    """The column of `nodes` that says which cut-off applies."""
+    values: dict[str, float] = Field(min_length=1)
+    """The cut-off for each value of the column."""
 
 
 class DecisionSettings(Section):
     """What the decisions are called, and the rule that turns the model's answers into them."""
 
-    classes: tuple[str, ...] = Field(
-        min_length=2,
-        description="Names of the classes, in the order of the model's output; for a score "
-        "model, the two decisions.",
-    )
-    favourable: tuple[str, ...] = Field(
-        min_length=1, description="The classes that a person hopes for."
-    )
-    cut_off: float | None = Field(
-        default=None,
-        description="The value from which a decision is favourable: the summed probability of "
-        "the favourable classes, or the score of a score model. Without any rule, "
-        "the most probable class wins.",
-    )
-    better: Literal["higher", "lower"] = Field(
-        default="higher", description="For a score model: which scores are better."
-    )
-    cut_off_by: CutOffBy | None = Field(
-        default=None, description="A cut-off that depends on a column: { column, values }."
-    )
-    quota: StrictInt | StrictFloat | None = Field(
-        default=None,
-        description="How many people get a favourable decision, best answers first: a whole "
-        "number, or a share between 0 and 1.",
-    )
-    recorded: str | None = Field(
-        default=None,
-        description="The column of `nodes` with the decisions that were actually taken; they "
-        "are compared with the model's, and the people they refuse are audited.",
-    )
-    outcome: str | None = Field(
-        default=None,
-        description="The column of `nodes` with what happened later: yes or no, true or false, "
-        "1 or 0; empty if unknown. Error rates are based on it.",
-    )
-    good_outcome: tuple[str, ...] = Field(
-        default=(),
-        description="Values of the outcome column that count as good, if they are not yes and "
-        "no; any other value then counts as bad, and there may be only one.",
-    )
-    bad_outcome: tuple[str, ...] = Field(
-        default=(),
-        description="Values that count as bad, if there are several; values in neither list "
-        "count as unknown.",
-    )
-    most_disagreement: float = Field(
-        default=0.05,
-        ge=0,
-        le=1,
-        description="Share of people for whom the recorded decision and the model's may differ "
-        "before `run` stops.",
-    )
+    classes: tuple[str, ...] = Field(min_length=2)
+    """Names of the classes, in the order of the model's output; for a score model, the two
+    decisions."""
+    favourable: tuple[str, ...] = Field(min_length=1)
+    """The classes that a person hopes for."""
+    cut_off: float | None = None
+    """The value from which a decision is favourable: the summed probability of the favourable
+    classes, or the score of a score model. Without any rule, the most probable class wins."""
+    better: Literal["higher", "lower"] = "higher"
+    """For a score model: which scores are better."""
+    cut_off_by: CutOffBy | None = None
+    """A cut-off that depends on a column: { column, values }."""
+    quota: StrictInt | StrictFloat | None = None
+    """How many people get a favourable decision, best answers first: a whole number, or a share
+    between 0 and 1."""
+    recorded: str | None = None
+    """The column of `nodes` with the decisions that were actually taken; they are compared with the
+    model's, and the people they refuse are audited."""
+    outcome: str | None = None
+    """The column of `nodes` with what happened later: yes or no, true or false, 1 or 0; empty if
+    unknown. Error rates are based on it."""
+    good_outcome: tuple[str, ...] = ()
+    """Values of the outcome column that count as good, if they are not yes and no; any other value
+    then counts as bad, and there may be only one."""
+    bad_outcome: tuple[str, ...] = ()
+    """Values that count as bad, if there are several; values in neither list count as unknown."""
+    most_disagreement: Share = 0.05
+    """Share of people for whom the recorded decision and the model's may differ before `run`
+    stops."""
 
     @field_validator("classes")
     @classmethod
@@ -107,18 +77,14 @@ class DecisionSettings(Section):
     @field_validator("quota")
     @classmethod
     def _check_quota(cls, quota: int | float | None) -> int | float | None:
-        if quota is None:
-            return None
-        if isinstance(quota, int) and quota >= 1:
-            return quota
-        if isinstance(quota, float) and 0 < quota < 1:
-            return quota
-        raise ValueError(
-            f"must be a whole number of people, or a share between 0 and 1 (got {quota})"
-        )
+        if quota is not None and not (0 < quota < 1 if isinstance(quota, float) else quota >= 1):
+            raise ValueError(
+                f"must be a whole number of people, or a share between 0 and 1 (got {quota})"
+            )
+        return quota
 
     @model_validator(mode="after")
-    def _check_outcome(self) -> Self:
+    def _check_together(self) -> Self:
         if self.good_outcome and self.outcome is None:
             raise ValueError("good_outcome names values of no column; set outcome as well")
         if self.bad_outcome and not self.good_outcome:
@@ -131,10 +97,6 @@ class DecisionSettings(Section):
                 f"outcome and recorded both name {self.outcome!r}; a decision is taken before it "
                 "is known how it turns out"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _check_single_rule(self) -> Self:
         rules = ("cut_off", "cut_off_by", "quota")
         given = [name for name in rules if getattr(self, name) is not None]
         if len(given) > 1:

@@ -1,5 +1,6 @@
 """The model and the graph of an audit, and columns that the model does not take as they are."""
 
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from recourse_audit.settings.expressions import Expression, parse_formula
-from recourse_audit.settings.section import FilePath, Section
+from recourse_audit.settings.section import FilePath, Section, Share
 
 EncodingKind = Literal["one_hot", "ordinal", "thermometer", "binned"]
 
@@ -16,36 +17,25 @@ EncodingKind = Literal["one_hot", "ordinal", "thermometer", "binned"]
 class EncodingSettings(Section):
     """A category encoded in columns of numbers; rules, pages and letters speak of the category."""
 
-    name: str = Field(min_length=1, description="The name of the category, wherever it appears.")
-    kind: EncodingKind = Field(
-        description="'one_hot': one column per label, 1 in the column of the label and 0 in the"
-        " others; 'ordinal': one column with the number of the label; "
-        "'thermometer': 1 in the columns up to that of the label, 0 in the others; "
-        "'binned': the interval that a number falls into, as one_hot or ordinal "
-        "columns."
-    )
-    columns: tuple[str, ...] = Field(
-        min_length=1,
-        description="The columns of `nodes` that encode it, in the order of the labels.",
-    )
-    labels: tuple[str, ...] = Field(
-        default=(),
-        description="The names of the categories, in order; without labels, bins are named by "
-        "their edges.",
-    )
-    values: tuple[float, ...] = Field(
-        default=(), description="For 'ordinal': the code of each label; 0, 1, 2, … if absent."
-    )
-    edges: tuple[float, ...] = Field(
-        default=(),
-        description="For 'binned': the boundaries between the bins, in ascending order; a "
-        "boundary belongs to the bin above it.",
-    )
-    of: str | None = Field(
-        default=None,
-        description="For 'binned': the column with the number itself, if `nodes` has it. The "
-        "number is then what can change, and its bin follows.",
-    )
+    name: str = Field(min_length=1)
+    """The name of the category, wherever it appears."""
+    kind: EncodingKind
+    """'one_hot': one column per label, 1 in the column of the label and 0 in the others; 'ordinal':
+    one column with the number of the label; 'thermometer': 1 in the columns up to that of the
+    label, 0 in the others; 'binned': the interval that a number falls into, as one_hot or ordinal
+    columns."""
+    columns: tuple[str, ...] = Field(min_length=1)
+    """The columns of `nodes` that encode it, in the order of the labels."""
+    labels: tuple[str, ...] = ()
+    """The names of the categories, in order; without labels, bins are named by their edges."""
+    values: tuple[float, ...] = ()
+    """For 'ordinal': the code of each label; 0, 1, 2, … if absent."""
+    edges: tuple[float, ...] = ()
+    """For 'binned': the boundaries between the bins, in ascending order; a boundary belongs to the
+    bin above it."""
+    of: str | None = None
+    """For 'binned': the column with the number itself, if `nodes` has it. The number is then what
+    can change, and its bin follows."""
 
     @model_validator(mode="after")
     def _check_shape(self) -> Self:
@@ -124,12 +114,11 @@ class EncodingSettings(Section):
 class DerivedSettings(Section):
     """A column computed from others, and recomputed whenever one of them changes."""
 
-    name: str = Field(min_length=1, description="The name of the column.")
-    formula: str = Field(
-        description="Arithmetic on the columns of the table: + - * / **, parentheses, numbers "
-        "and names; a name that is not a plain word goes in backquotes. Never run "
-        "as code."
-    )
+    name: str = Field(min_length=1)
+    """The name of the column."""
+    formula: str
+    """Arithmetic on the columns of the table: + - * / **, parentheses, numbers and names; a name
+    that is not a plain word goes in backquotes. Never run as code."""
 
     @field_validator("formula")
     @classmethod
@@ -141,27 +130,6 @@ class DerivedSettings(Section):
     def tree(self) -> Expression:
         """The formula as it was read."""
         return parse_formula(self.formula)
-
-
-def name_conflict(
-    encodings: tuple[EncodingSettings, ...], derived: tuple[DerivedSettings, ...]
-) -> str:
-    """What is wrong with the names of encodings and derived columns together; empty if nothing."""
-    codes: dict[str, str] = {}
-    for place, encoding in enumerate(encodings):
-        for name in encoding.columns:
-            if name in codes:
-                return f"encodings[{place}].columns: {name!r} is already {codes[name]}"
-            codes[name] = f"a column of encodings[{place}]"
-    names: dict[str, str] = {}
-    keys = [(f"encodings[{place}]", encoding.name) for place, encoding in enumerate(encodings)]
-    keys += [(f"derived[{place}]", column.name) for place, column in enumerate(derived)]
-    for key, name in keys:
-        known = names.get(name) or codes.get(name)
-        if known is not None:
-            return f"{key}.name: {name!r} is already {known}"
-        names[name] = f"the name of {key}"
-    return ""
 
 
 Role = Literal[
@@ -194,61 +162,37 @@ ONE_SOURCE = "needs exactly one of nodes (with edges), npz or graphml"
 class ModelSettings(Section):
     """Where the sealed model is, and what is declared about its inputs and its output."""
 
-    path: FilePath = Field(description="The ONNX file.")
-    roles: dict[str, Role] = Field(
-        default_factory=dict, description="The role of each input; inferred where absent."
-    )
-    output: OutputKind | None = Field(
-        default=None,
-        description="What the output contains; inferred if absent. 'score', a single column of "
-        "arbitrary real numbers, is never inferred.",
-    )
-    output_name: str | None = Field(
-        default=None,
-        description="Which output to read; if absent, the only one that qualifies.",
-    )
-    preprocessing: FilePath | None = Field(
-        default=None,
-        description="A second ONNX file, which turns raw columns of `nodes` into the model's "
-        "features.",
-    )
-    preprocessing_output: str | None = Field(
-        default=None, description="Which of its outputs contains the features, if several could."
-    )
-    depth: int | None = Field(
-        default=None,
-        ge=0,
-        le=16,
-        description="From how many hops away a node can still affect a decision; probed if "
-        "absent. A value below the probed one is ignored.",
-    )
-    self_loops: Literal["none", "add"] = Field(
-        default="none", description="'add': the model expects self-loops among its ties."
-    )
-    normalisation: Literal["none", "symmetric", "row"] = Field(
-        default="none",
-        description="Degree normalisation applied outside the model and passed in as tie weights.",
-    )
-    tie_weights: Literal["column", "ones"] | None = Field(
-        default=None,
-        description="Where tie weights come from. If absent: the weight column if the model takes "
-        "weights and normalises them itself, otherwise ones.",
-    )
-    adjacency_rows: Literal["targets", "sources"] = Field(
-        default="targets", description="What the rows of a dense adjacency matrix represent."
-    )
-    timeout: float = Field(
-        default=300,
-        ge=SHORTEST_TIMEOUT,
-        le=LONGEST_TIMEOUT,
-        description="Timeout in seconds for opening the model, and for each query.",
-    )
+    path: FilePath
+    """The ONNX file."""
+    roles: dict[str, Role] = Field(default_factory=dict)
+    """The role of each input; inferred where absent."""
+    output: OutputKind | None = None
+    """What the output contains; inferred if absent. 'score', a single column of arbitrary real
+    numbers, is never inferred."""
+    output_name: str | None = None
+    """Which output to read; if absent, the only one that qualifies."""
+    preprocessing: FilePath | None = None
+    """A second ONNX file, which turns raw columns of `nodes` into the model's features."""
+    preprocessing_output: str | None = None
+    """Which of its outputs contains the features, if several could."""
+    depth: int | None = Field(default=None, ge=0, le=16)
+    """From how many hops away a node can still affect a decision; probed if absent. A value below
+    the probed one is ignored."""
+    self_loops: Literal["none", "add"] = "none"
+    """'add': the model expects self-loops among its ties."""
+    normalisation: Literal["none", "symmetric", "row"] = "none"
+    """Degree normalisation applied outside the model and passed in as tie weights."""
+    tie_weights: Literal["column", "ones"] | None = None
+    """Where tie weights come from. If absent: the weight column if the model takes weights and
+    normalises them itself, otherwise ones."""
+    adjacency_rows: Literal["targets", "sources"] = "targets"
+    """What the rows of a dense adjacency matrix represent."""
+    timeout: float = Field(default=300, ge=SHORTEST_TIMEOUT, le=LONGEST_TIMEOUT)
+    """Timeout in seconds for opening the model, and for each query."""
     memory: int | None = Field(
         default=None,
         ge=SMALLEST_MEMORY,
         le=LARGEST_MEMORY,
-        description="Memory limit for the model in each process, as '4 GB' or in megabytes; "
-        "three quarters of the machine's memory if absent. Enforced on Linux only.",
         json_schema_extra={
             "anyOf": [
                 {"type": "integer", "minimum": SMALLEST_MEMORY, "maximum": LARGEST_MEMORY},
@@ -257,13 +201,11 @@ class ModelSettings(Section):
             ]
         },
     )
-    repeat: float = Field(
-        default=0.02,
-        ge=0,
-        le=1,
-        description="Share of a subject's queries that are asked twice, to check that the model"
-        " gives the same answer; 0 for none.",
-    )
+    """Memory limit for the model in each process, as '4 GB' or in megabytes; three quarters of the
+    machine's memory if absent. Enforced on Linux only."""
+    repeat: Share = 0.02
+    """Share of a subject's queries that are asked twice, to check that the model gives the same
+    answer; 0 for none."""
 
     @field_validator("memory", mode="before")
     @classmethod
@@ -290,45 +232,37 @@ class GraphSettings(Section):
     Settings without any file are for a graph in memory, which is given to `Audit`.
     """
 
-    nodes: FilePath | None = Field(default=None, description="CSV or Parquet, one row per node.")
-    edges: FilePath | None = Field(default=None, description="CSV or Parquet, one row per tie.")
-    npz: FilePath | None = Field(
-        default=None, description="An .npz file with x, edge_index and optionally further arrays."
-    )
-    graphml: FilePath | None = Field(default=None, description="A GraphML file, for small graphs.")
-    id: str = Field(default="id", description="The column of `nodes` with each node's id.")
-    source: str = Field(
-        default="source", description="The column of `edges` with the node that a tie starts from."
-    )
-    target: str = Field(
-        default="target", description="The column of `edges` with the node that a tie leads to."
-    )
-    kind: str = Field(
-        default="kind", description="The column of `edges` with the kind of each tie."
-    )
-    weight: str = Field(
-        default="weight", description="The column of `edges` with the weight of each tie."
-    )
-    features: tuple[str, ...] = Field(
-        default=(),
-        description="Columns of `nodes` that the model takes, in the order it was trained on. "
-        "With preprocessing: the columns of its block input, in order.",
-    )
-    edge_attributes: tuple[str, ...] = Field(
-        default=(), description="Columns of `edges` that the model takes, in order."
-    )
-    kinds: tuple[str, ...] = Field(
-        default=(), description="Kinds of ties in the order of the model's codes; sorted if absent."
-    )
-    directed: bool = Field(default=False, description="Whether ties have a direction.")
-    encodings: tuple[EncodingSettings, ...] = Field(
-        default=(), description="Categories that are encoded in columns of numbers."
-    )
-    derived: tuple[DerivedSettings, ...] = Field(
-        default=(),
-        description="Columns computed from others; such a column can be a feature without being"
-        " in the table.",
-    )
+    nodes: FilePath | None = None
+    """CSV or Parquet, one row per node."""
+    edges: FilePath | None = None
+    """CSV or Parquet, one row per tie."""
+    npz: FilePath | None = None
+    """An .npz file with x, edge_index and optionally further arrays."""
+    graphml: FilePath | None = None
+    """A GraphML file, for small graphs."""
+    id: str = "id"
+    """The column of `nodes` with each node's id."""
+    source: str = "source"
+    """The column of `edges` with the node that a tie starts from."""
+    target: str = "target"
+    """The column of `edges` with the node that a tie leads to."""
+    kind: str = "kind"
+    """The column of `edges` with the kind of each tie."""
+    weight: str = "weight"
+    """The column of `edges` with the weight of each tie."""
+    features: tuple[str, ...] = ()
+    """Columns of `nodes` that the model takes, in the order it was trained on. With preprocessing:
+    the columns of its block input, in order."""
+    edge_attributes: tuple[str, ...] = ()
+    """Columns of `edges` that the model takes, in order."""
+    kinds: tuple[str, ...] = ()
+    """Kinds of ties in the order of the model's codes; sorted if absent."""
+    directed: bool = False
+    """Whether ties have a direction."""
+    encodings: tuple[EncodingSettings, ...] = ()
+    """Categories that are encoded in columns of numbers."""
+    derived: tuple[DerivedSettings, ...] = ()
+    """Columns computed from others; such a column can be a feature without being in the table."""
 
     @property
     def files(self) -> dict[str, Path]:
@@ -349,7 +283,22 @@ class GraphSettings(Section):
         if (self.nodes is None) != (self.edges is None):
             missing, other = ("nodes", "edges") if self.nodes is None else ("edges", "nodes")
             raise ValueError(f"needs {missing} as well as {other}")
-        wrong = name_conflict(self.encodings, self.derived)
-        if wrong:
-            raise ValueError(f"{wrong}; give every column one meaning and one name")
+        taken: dict[str, str] = {}
+        for key, name, meaning in self._claims():
+            if name in taken:
+                raise ValueError(
+                    f"{key}: {name!r} is already {taken[name]}; give every column one meaning and "
+                    "one name"
+                )
+            taken[name] = meaning
         return self
+
+    def _claims(self) -> Iterator[tuple[str, str, str]]:
+        """Names that encodings and derived columns take: the key, the name, what it means then."""
+        for place, encoding in enumerate(self.encodings):
+            for name in encoding.columns:
+                yield f"encodings[{place}].columns", name, f"a column of encodings[{place}]"
+        for place, encoding in enumerate(self.encodings):
+            yield f"encodings[{place}].name", encoding.name, f"the name of encodings[{place}]"
+        for place, derived in enumerate(self.derived):
+            yield f"derived[{place}].name", derived.name, f"the name of derived[{place}]"

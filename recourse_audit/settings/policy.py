@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from recourse_audit.settings.expressions import parse_condition
-from recourse_audit.settings.section import FilePath, Section
+from recourse_audit.settings.section import FilePath, Section, Share, first_repeated
 
 # How many combinations of changes are tried for a subject, unless the settings say.
 BUDGET = 40_000
@@ -15,40 +15,32 @@ BUDGET_ONE_BY_ONE = 5_000
 class TieRule(Section):
     """Which ties of a kind may be dropped or added, and at what cost; the first match applies."""
 
-    kind: str = Field(description="Kind of tie that the rule covers; '*' for any.")
-    whose: Literal["own", "outgoing", "others", "any"] = Field(
-        default="own",
-        description="'own': ties with the person at one end; 'outgoing': ties that start from the "
-        "person (the same as 'own' if ties have no direction); 'others': ties between other people "
-        "within the model's reach; 'any': all of these.",
-    )
-    allow: tuple[Literal["drop", "add"], ...] = Field(
-        description="What may be suggested; [] for nothing."
-    )
-    together: bool = Field(
-        default=False,
-        description="Whether all of the person's ties of the kind that the rule covers end "
-        "together, as one change at one cost: whoever moves leaves everybody at the old address.",
-    )
-    cost: float = Field(default=1.0, ge=0, description="Cost of one such change.")
-    to: Literal["near", "anyone"] = Field(
-        default="near",
-        description="Who may be at the other end of a new tie if no candidates are given: people "
-        "two ties away, or anyone.",
-    )
-    reason: str = Field(default="", description="Why the rule exists, for people who read it.")
+    kind: str
+    """Kind of tie that the rule covers; '*' for any."""
+    whose: Literal["own", "outgoing", "others", "any"] = "own"
+    """'own': ties with the person at one end; 'outgoing': ties that start from the person (the same
+    as 'own' if ties have no direction); 'others': ties between other people within the model's
+    reach; 'any': all of these."""
+    allow: tuple[Literal["drop", "add"], ...]
+    """What may be suggested; [] for nothing."""
+    together: bool = False
+    """Whether all of the person's ties of the kind that the rule covers end together, as one change
+    at one cost: whoever moves leaves everybody at the old address."""
+    cost: float = Field(default=1.0, ge=0)
+    """Cost of one such change."""
+    to: Literal["near", "anyone"] = "near"
+    """Who may be at the other end of a new tie if no candidates are given: people two ties away, or
+    anyone."""
+    reason: str = ""
+    """Why the rule exists, for people who read it."""
 
     @model_validator(mode="after")
-    def _add_own_only(self) -> Self:
+    def _check(self) -> Self:
         if self.whose == "others" and "add" in self.allow:
             raise ValueError(
                 "a person cannot add a tie between two other people; allow only 'drop', or change "
                 "whose"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _end_together(self) -> Self:
         if self.together and "drop" not in self.allow:
             raise ValueError("together is about ending ties; allow 'drop', or leave it out")
         if self.together and self.whose not in ("own", "outgoing"):
@@ -62,15 +54,13 @@ class TieRule(Section):
 class Implication(Section):
     """How a change of one attribute moves another."""
 
-    name: str = Field(description="The attribute that moves as well.")
-    by: float | None = Field(
-        default=None,
-        description="For a number: how far it moves per step up, in its own units; a step down "
-        "moves it the other way. If a category changes: how far it moves with that change.",
-    )
-    to: str | None = Field(
-        default=None, description="For a category: the category that it changes to."
-    )
+    name: str
+    """The attribute that moves as well."""
+    by: float | None = None
+    """For a number: how far it moves per step up, in its own units; a step down moves it the other
+    way. If a category changes: how far it moves with that change."""
+    to: str | None = None
+    """For a category: the category that it changes to."""
 
     @model_validator(mode="after")
     def _by_or_to(self) -> Self:
@@ -84,11 +74,12 @@ class CategoryMove(Section):
 
     model_config = ConfigDict(populate_by_name=True)
 
-    before: str = Field(alias="from", description="The category that a person has.")
-    to: str = Field(description="The category that may be suggested to them.")
-    cost: float | None = Field(
-        default=None, ge=0, description="Cost of this change; the rule's cost if absent."
-    )
+    before: str = Field(alias="from")
+    """The category that a person has."""
+    to: str
+    """The category that may be suggested to them."""
+    cost: float | None = Field(default=None, ge=0)
+    """Cost of this change; the rule's cost if absent."""
 
     @model_validator(mode="before")
     @classmethod
@@ -115,52 +106,38 @@ def _or_pairs(schema: dict[str, Any]) -> None:
 class AttributeRule(Section):
     """How an attribute may change, in the user's units: a number by steps, a category by moves."""
 
-    name: str = Field(description="A feature of the model, or a column that features depend on.")
-    direction: Literal["up", "down", "any"] = Field(
-        default="any", description="The direction in which a person can change it."
-    )
-    step: float | None = Field(
-        default=None, gt=0, description="For a number: the smallest change worth suggesting."
-    )
-    min: float | None = Field(
-        default=None, description="Lowest value to suggest; the lowest in the graph if absent."
-    )
-    max: float | None = Field(
-        default=None, description="Highest value to suggest; the highest in the graph if absent."
-    )
-    values: tuple[str, ...] = Field(
-        default=(), description="For a category: the categories that may be suggested."
-    )
-    moves: tuple[CategoryMove, ...] = Field(
-        default=(),
-        description='For a category: the only changes that may be suggested, [["rent", "own"]] or '
-        '[{ from = "rent", to = "own", cost = 3 }]; any change to one of the values if absent.',
-        json_schema_extra=_or_pairs,
-    )
-    cost: float = Field(
-        default=1.0, ge=0, description="Cost of one step, one percentile point, or one move."
-    )
-    cost_in: Literal["step", "percentile"] = Field(
-        default="step",
-        description="For a number: what the cost is counted in. 'percentile': the percentage of "
-        "all nodes that the change passes; nodes with an equal value count half.",
-    )
-    integer: bool = Field(default=False, description="Whether only whole numbers make sense.")
-    unit: str = Field(default="", description="Name of its unit.")
-    scale: float = Field(
-        default=1.0,
-        description="User's value = inverse transform of (value in the table * scale + shift).",
-    )
-    shift: float = Field(default=0.0, description="See scale.")
-    transform: Literal["linear", "log", "log1p"] = Field(
-        default="linear",
-        description="What was applied to the user's value before it was scaled into the table.",
-    )
-    implies: tuple[Implication, ...] = Field(
-        default=(),
-        description='What else a change moves: [{ name = "…", by = … }], or to = "…" for a '
-        "category.",
-    )
+    name: str
+    """A feature of the model, or a column that features depend on."""
+    direction: Literal["up", "down", "any"] = "any"
+    """The direction in which a person can change it."""
+    step: float | None = Field(default=None, gt=0)
+    """For a number: the smallest change worth suggesting."""
+    min: float | None = None
+    """Lowest value to suggest; the lowest in the graph if absent."""
+    max: float | None = None
+    """Highest value to suggest; the highest in the graph if absent."""
+    values: tuple[str, ...] = ()
+    """For a category: the categories that may be suggested."""
+    moves: tuple[CategoryMove, ...] = Field(default=(), json_schema_extra=_or_pairs)
+    """For a category: the only changes that may be suggested, [["rent", "own"]] or [{ from =
+    "rent", to = "own", cost = 3 }]; any change to one of the values if absent."""
+    cost: float = Field(default=1.0, ge=0)
+    """Cost of one step, one percentile point, or one move."""
+    cost_in: Literal["step", "percentile"] = "step"
+    """For a number: what the cost is counted in. 'percentile': the percentage of all nodes that the
+    change passes; nodes with an equal value count half."""
+    integer: bool = False
+    """Whether only whole numbers make sense."""
+    unit: str = ""
+    """Name of its unit."""
+    scale: float = 1.0
+    """User's value = inverse transform of (value in the table * scale + shift)."""
+    shift: float = 0.0
+    """See scale."""
+    transform: Literal["linear", "log", "log1p"] = "linear"
+    """What was applied to the user's value before it was scaled into the table."""
+    implies: tuple[Implication, ...] = ()
+    """What else a change moves: [{ name = "…", by = … }], or to = "…" for a category."""
 
     @property
     def of_category(self) -> bool:
@@ -186,7 +163,7 @@ class AttributeRule(Section):
             raise ValueError(
                 f"implies must not name {self.name!r} itself; its own move is set by step"
             )
-        if repeated := _first_repeated(named):
+        if repeated := first_repeated(named):
             raise ValueError(f"implies names {repeated!r} twice; remove one of them")
         return self
 
@@ -207,23 +184,17 @@ class AttributeRule(Section):
             raise ValueError(f"moves lead to {strangers[0]!r}, which is not among values")
 
 
-def _first_repeated(names: list[str]) -> str | None:
-    return next((name for place, name in enumerate(names) if name in names[:place]), None)
-
-
 class ConditionSettings(Section):
     """What must hold after a change: an option that breaks it is not offered."""
 
     model_config = ConfigDict(populate_by_name=True)
 
-    when: str | None = Field(
-        default=None,
-        alias="if",
-        description='When the condition applies, such as job = "none"; always if absent. Columns '
-        "are compared (=, !=, <, <=, >, >=) with a number, a text in quotes or another column; "
-        "comparisons are joined by and, or, not. Numbers are in the units of the column's rule.",
-    )
-    then: str = Field(description="What must hold then, written in the same way.")
+    when: str | None = Field(default=None, alias="if")
+    """When the condition applies, such as job = "none"; always if absent. Columns are compared (=,
+    !=, <, <=, >, >=) with a number, a text in quotes or another column; comparisons are joined by
+    and, or, not. Numbers are in the units of the column's rule."""
+    then: str
+    """What must hold then, written in the same way."""
 
     @field_validator("when", "then")
     @classmethod
@@ -241,82 +212,49 @@ class ConditionSettings(Section):
 class RecourseSettings(Section):
     """What a person may be advised to change, and how long to search for options that work."""
 
-    max_changes: int = Field(
-        default=3, ge=1, le=6, description="Maximum number of changes in one option."
-    )
-    options: int = Field(default=3, ge=1, le=10, description="Maximum number of options offered.")
-    budget: int | None = Field(
-        default=None,
-        ge=1,
-        description="Maximum number of combinations of changes tried per subject. If absent: "
-        "40,000, which covers every set of up to three of 60 changes; or 5,000 for a model that "
-        "can be asked about only one combination at a time.",
-    )
-    compare: float = Field(
-        default=0.0005,
-        ge=0,
-        le=1,
-        description="Share of the answers about changes that are asked again on the whole graph: "
-        "at least one per subject, and every option, if the graph has at most 200,000 arcs. 0 "
-        "for options only.",
-    )
-    never: tuple[str, ...] = Field(
-        default=(),
-        description="Kinds of ties, or of nodes at their ends, that are never suggested, in "
-        "addition to the built-in ones.",
-    )
-    node_kind: str | None = Field(
-        default=None,
-        description="Column of the nodes that says what kind of node each is, such as 'church': "
-        "ties to nodes of a kind that is never suggested are never suggested either. If absent, "
-        "a column called kind, type, node_kind or node_type, if there is one.",
-    )
-    not_protected: tuple[str, ...] = Field(
-        default=(),
-        description="Features that look as if they encoded a protected attribute but, as a person "
-        "has checked, do not; rules for them are accepted.",
-    )
-    candidates: FilePath | None = Field(
-        default=None,
-        description="CSV or Parquet file with source,target[,kind]: the only new ties that may be "
-        "suggested.",
-    )
-    draws: int = Field(
-        default=50,
-        ge=0,
-        le=10_000,
-        description="Number of random draws that test how robust an option is; they do not count "
-        "towards the budget.",
-    )
-    jitter: float = Field(
-        default=0.05,
-        ge=0,
-        le=1,
-        description="Share of other people's ties that change in a draw; for attributes, the size "
-        "of the shift in standard deviations.",
-    )
-    common_actions: int = Field(
-        default=24,
-        ge=0,
-        le=100,
-        description="Maximum number of common changes: single changes taken from the rules, the "
-        "same for everybody, that are tried for each refused person so that groups can be "
-        "compared. They do not count towards the budget. 0 for none.",
-    )
-    ties: tuple[TieRule, ...] = Field(
-        default=(),
-        description="Rules for ties; without any, a person's own ties may be dropped at cost 1.",
-    )
-    attributes: tuple[AttributeRule, ...] = Field(
-        default=(), description="Rules for attributes; an attribute without a rule may not change."
-    )
-    conditions: tuple[ConditionSettings, ...] = Field(
-        default=(), description="What must hold after a change of a column that they name."
-    )
+    max_changes: int = Field(default=3, ge=1, le=6)
+    """Maximum number of changes in one option."""
+    options: int = Field(default=3, ge=1, le=10)
+    """Maximum number of options offered."""
+    budget: int | None = Field(default=None, ge=1)
+    """Maximum number of combinations of changes tried per subject. If absent: 40,000, which covers
+    every set of up to three of 60 changes; or 5,000 for a model that can be asked about only one
+    combination at a time."""
+    compare: Share = 0.0005
+    """Share of the answers about changes that are asked again on the whole graph: at least one per
+    subject, and every option, if the graph has at most 200,000 arcs. 0 for options only."""
+    never: tuple[str, ...] = ()
+    """Kinds of ties, or of nodes at their ends, that are never suggested, in addition to the
+    built-in ones."""
+    node_kind: str | None = None
+    """Column of the nodes that says what kind of node each is, such as 'church': ties to nodes of a
+    kind that is never suggested are never suggested either. If absent, a column called kind, type,
+    node_kind or node_type, if there is one."""
+    not_protected: tuple[str, ...] = ()
+    """Features that look as if they encoded a protected attribute but, as a person has checked, do
+    not; rules for them are accepted."""
+    candidates: FilePath | None = None
+    """CSV or Parquet file with source,target[,kind]: the only new ties that may be suggested."""
+    draws: int = Field(default=50, ge=0, le=10_000)
+    """Number of random draws that test how robust an option is; they do not count towards the
+    budget."""
+    jitter: Share = 0.05
+    """Share of other people's ties that change in a draw; for attributes, the size of the shift in
+    standard deviations."""
+    common_actions: int = Field(default=24, ge=0, le=100)
+    """Maximum number of common changes: single changes taken from the rules, the same for
+    everybody, that are tried for each refused person so that groups can be compared. They do not
+    count towards the budget. 0 for none."""
+    ties: tuple[TieRule, ...] = ()
+    """Rules for ties; without any, a person's own ties may be dropped at cost 1."""
+    attributes: tuple[AttributeRule, ...] = ()
+    """Rules for attributes; an attribute without a rule may not change."""
+    conditions: tuple[ConditionSettings, ...] = ()
+    """What must hold after a change of a column that they name."""
 
     @field_validator("attributes")
     @classmethod
     def _one_rule_each(cls, rules: tuple[AttributeRule, ...]) -> tuple[AttributeRule, ...]:
-        if repeated := _first_repeated([rule.name for rule in rules]):
+        if repeated := first_repeated([rule.name for rule in rules]):
             raise ValueError(f"has two rules for {repeated!r}; remove one of them")
         return rules

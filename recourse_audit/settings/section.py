@@ -1,18 +1,45 @@
-"""What all sections of `audit.toml` have in common, and how TOML and paths are looked at."""
+"""What all sections of `audit.toml` have in common: paths, TOML, and words for what is wrong."""
 
+import difflib
 import os.path
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Field,
     PlainSerializer,
     SerializationInfo,
+    ValidationError,
     ValidationInfo,
 )
+from pydantic_core import ErrorDetails
+
+_WHOLE, _NUMBER, _LIST = "must be a whole number", "must be a number", "must be a list: [ … ]"
+WORDING = {
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "dict_type": "must be a table: {{ name = value }}",
+    "finite_number": "must be a finite number",
+    "float_parsing": _NUMBER,
+    "float_type": _NUMBER,
+    "greater_than": "must be more than {gt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "int_from_float": _WHOLE,
+    "int_parsing": _WHOLE,
+    "int_type": _WHOLE,
+    "less_than_equal": "must be at most {le:g}",
+    "literal_error": "must be {expected}",
+    "model_type": "must be a table, with its keys below a line in square brackets",
+    "path_type": "must be a path, in quotes",
+    "string_type": "must be text, in quotes",
+    "too_short": "must name at least {min_length}",
+    "tuple_type": _LIST,
+}
 
 
 def _resolve(path: Path, info: ValidationInfo) -> Path:
@@ -31,12 +58,23 @@ def _relative(path: Path, info: SerializationInfo) -> str:
 
 # Read relative to the settings file's folder, and written relative to it again as JSON.
 FilePath = Annotated[Path, AfterValidator(_resolve), PlainSerializer(_relative, when_used="json")]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Section(BaseModel):
-    """One table of `audit.toml`: frozen, and closed to keys it does not know."""
+    """One table of `audit.toml`: frozen, and closed to keys it does not know.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    The text below a key is its description, here, in the JSON Schema and in docs/settings.md.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+
+def first_repeated(names: Sequence[str]) -> str | None:
+    """The first name that stands in the list twice."""
+    return next((name for place, name in enumerate(names) if name in names[:place]), None)
 
 
 # Path.is_file and its siblings raise an error for a name that is too long, or in a folder that must
@@ -89,3 +127,52 @@ def check_numbers(value: object) -> None:
             check_numbers(inner)
     elif isinstance(value, int) and not -LARGEST <= value < LARGEST:
         raise ValueError("it has a whole number of more than 64 bits")
+
+
+def first_problem(error: ValidationError, root: type[BaseModel]) -> str:
+    """Describe the first problem; a mistyped key comes before the key that is missing for it."""
+    problems = error.errors(include_url=False)
+    first = min(problems, key=lambda problem: problem["type"] != "extra_forbidden")
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    key = _key(first["loc"])  # empty for what several sections disagree about; the words name it
+    return f"{key}: {_describe(first, root)}{more}".removeprefix(": ")
+
+
+def _key(location: tuple[int | str, ...]) -> str:
+    """The key as a user would write it: `recourse.ties[0].kind`."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return "".join(parts).removeprefix(".")
+
+
+def _describe(problem: ErrorDetails, root: type[BaseModel]) -> str:
+    """Describe one problem in plain words, or in pydantic's where there are none."""
+    kind, limits = problem["type"], problem.get("ctx", {})
+    if kind == "extra_forbidden":
+        return f"is not a known key{_nearest(problem['loc'], root)}"
+    if kind == "missing":
+        return "is missing"
+    if kind == "value_error":
+        return str(limits["error"])
+    wording = WORDING.get(kind)
+    if wording is None:
+        wording = problem["msg"][0].lower() + problem["msg"][1:].replace("{", "{{")
+    return f"{wording.format(**limits)} (got {problem['input']!r})"
+
+
+def _nearest(location: tuple[int | str, ...], root: type[BaseModel]) -> str:
+    """Suggest the known key that a mistyped one most likely stands for."""
+    section = root
+    for part in location[:-1]:
+        if part in section.model_fields:
+            section = _model_in(section.model_fields[str(part)].annotation) or section
+    known = [field.alias or name for name, field in section.model_fields.items()]
+    close = difflib.get_close_matches(str(location[-1]), known, n=1)
+    return f"; did you mean {close[0]}?" if close else f"; known keys here: {', '.join(known)}"
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    """The table that a key holds, or that each entry of its list or table holds."""
+    for inner in (annotation, *get_args(annotation)):
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            return inner
+    return None

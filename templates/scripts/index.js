@@ -1,7 +1,8 @@
 "use strict";
-/* The table of subjects: search, filters, sorting and pages, all in this file and without a network.
+/* The people of an audit: search, filters, sorting, pages, two side by side, and a table to save; all in this file
+   and without a network. Until somebody asks for something, the page's own overview stays.
 
-   Subjects come in columns, those who need a person first. A view is a list of places in those columns. Sorting
+   People come in columns, those who need a person first. A view is a list of places in those columns. Sorting
    counts instead of comparing: every column knows the rank of each of its values, so that one more
    key costs one more pass, equal values keep their order, and missing values come last in both
    directions. The whole state is in the address, after the #. */
@@ -16,9 +17,11 @@
   const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
   const say = (key, values = {}) => filled(labels.said[key], values);
 
-  const FACETS = ["need", "decision"];
+  const FACETS = Object.keys(data.facets);
+  const CHIPS = ["need", "decision"]; // several may be chosen; of the others one
+  const GROUPS = FACETS.filter((facet) => facet.startsWith("group."));
   const COLUMNS = labels.columns;
-  const FIRST = "what"; // the order in which subjects come
+  const FIRST = "what"; // the order in which people come
 
   /* ------------------------------------------------------------------ ranks and order */
 
@@ -38,11 +41,17 @@
       order.forEach((row, place) => (of[row] = place));
       return { of, count: data.count };
     }
+    if (column === "alone" || column === "groups") {
+      const texts = data.id.map((_, row) => (column === "alone" ? word("alone", row) : groupsOf(row)));
+      const known = [...new Set(texts)].sort();
+      return { of: Int32Array.from(texts, (text) => known.indexOf(text)), count: known.length };
+    }
     if (column === "letter") {
       return { of: Int32Array.from(data.letter, (mark) => 1 - Number(mark)), count: 2 };
     }
     if (column === "what") {
-      return { of: Int32Array.from(data.need.codes), count: data.need.words.length };
+      const { words, codes } = data.facets.need;
+      return { of: Int32Array.from(codes), count: words.length };
     }
     const values = column === "holds" ? data.held : data[column].values;
     const known = Float64Array.from(values.filter((value) => value !== null)).sort();
@@ -72,8 +81,7 @@
     const found = new Uint8Array(data.count).fill(1);
     for (const term of query.toLowerCase().split(/\s+/).filter(Boolean)) {
       const hits = new Uint8Array(data.count);
-      for (const facet of [...FACETS, "lead", "detail"]) {
-        const { words, codes } = data[facet];
+      for (const { words, codes } of [...FACETS.filter((name) => !data.facets[name].combos).map((name) => data.facets[name]), data.what]) {
         const hit = words.map((word) => word.toLowerCase().includes(term));
         if (hit.includes(true)) codes.forEach((code, row) => (hits[row] |= hit[code]));
       }
@@ -88,11 +96,15 @@
   function filtered(state) {
     const found = searched(state.query);
     const facets = FACETS.map((facet) => {
-      const { words, codes } = data[facet];
+      const { words, combos, codes } = data.facets[facet];
       const chosen = state[facet];
-      const passes = words.map((word) => chosen.size === 0 || chosen.has(word));
-      return { codes, passes, counts: new Int32Array(words.length) };
+      const sets = combos ?? words.map((_, place) => [place]);
+      const passes = sets.map((set) => chosen.size === 0 || set.some((place) => chosen.has(words[place])));
+      return { codes, sets, passes, counts: new Int32Array(words.length) };
     });
+    const count = ({ counts, sets, codes }, row) => {
+      for (const place of sets[codes[row]]) counts[place] += 1;
+    };
     const rows = new Int32Array(data.count);
     let passing = 0;
     for (let row = 0; row < data.count; row += 1) {
@@ -107,9 +119,9 @@
       }
       if (failures === 0) {
         rows[passing++] = row;
-        for (const facet of facets) facet.counts[facet.codes[row]] += 1;
+        for (const facet of facets) count(facet, row);
       } else if (failures === 1) {
-        failed.counts[failed.codes[row]] += 1;
+        count(failed, row);
       }
     }
     const counts = Object.fromEntries(
@@ -131,24 +143,27 @@
       .filter(({ column }) => Object.hasOwn(COLUMNS, column))
       .slice(0, KEYS);
     const chosen = (facet) =>
-      new Set(address.getAll(facet).filter((word) => data[facet].words.includes(word)));
+      new Set(address.getAll(facet).filter((word) => data.facets[facet].words.includes(word)));
     return {
+      ...Object.fromEntries(FACETS.map((facet) => [facet, chosen(facet)])),
       query: address.get("search") ?? "",
-      need: chosen("need"),
-      decision: chosen("decision"),
+      list: address.get("list") === "all",
+      pair: address.getAll("compare").slice(0, 2),
       sort: sort.length ? sort : [{ column: FIRST, down: false }],
       page: Math.max(1, Number.parseInt(address.get("page") ?? "1", 10) || 1),
       keys: address.get("keys") !== "off",
     };
   }
 
-  function addressOf({ query, sort, page, keys, ...rest }) {
+  function addressOf({ query, sort, page, keys, list, pair, ...rest }) {
     const address = new URLSearchParams();
     if (query) address.set("search", query);
     for (const facet of FACETS) for (const word of rest[facet]) address.append(facet, word);
     const written = sort.map(({ column, down }) => (down ? "-" : "") + column).join(",");
     if (written !== FIRST) address.set("sort", written);
     if (page > 1) address.set("page", String(page));
+    if (list) address.set("list", "all");
+    for (const id of pair) address.append("compare", id);
     if (!keys) address.set("keys", "off");
     return `#${address}`;
   }
@@ -178,16 +193,15 @@
   /* ------------------------------------------------------------------ what is on the page */
 
   const cells = {
-    what: (cell, row) => {
-      cell.append(element("strong", {}, word("lead", row)), ` ${word("detail", row)}`);
-    },
+    groups: (cell, row) => cell.append(groupsOf(row)),
+    what: (cell, row) => cell.append(data.what.words[data.what.codes[row]]),
     effort: (cell, row) => cell.append(figure("effort", row)),
     holds: (cell, row) => {
       const held = data.held[row];
-      if (held === null) return cell.append("–");
+      if (held === null) return;
       const values = { count: whole.format(held), total: whole.format(data.tests[row]) };
       cell.append(filled(labels.of, values));
-      if (data.needs[data.need.codes[row]] === "fragile") {
+      if (data.needs[data.facets.need.codes[row]] === "fragile") {
         cell.append(" ", element("strong", { class: "attention" }, `▲ ${say("fragile")}`));
       }
     },
@@ -196,15 +210,22 @@
       cell.append(element("span", {}, valueWords(value)));
       if (value !== null) cell.append(mark(value));
     },
+    alone: (cell, row) => cell.append(word("alone", row)),
   };
+  for (const column in cells) if (!Object.hasOwn(COLUMNS, column)) delete cells[column];
 
   function word(facet, row) {
-    return data[facet].words[data[facet].codes[row]];
+    const { words, codes } = data.facets[facet];
+    return words[codes[row]];
+  }
+
+  function groupsOf(row) {
+    return GROUPS.map((facet) => word(facet, row)).join(" · ");
   }
 
   function figure(column, row) {
     const value = data[column].values[row];
-    return value === null ? "–" : fixed(value, data[column].decimals);
+    return value === null ? "" : fixed(value, data[column].decimals);
   }
 
   function fixed(value, decimals) {
@@ -214,7 +235,7 @@
 
   // What is just short of all or nothing is not rounded to it.
   function valueWords(value) {
-    if (value === null) return "–";
+    if (value === null) return "";
     if (labels.whole && value > 0 && value < 0.0005) return `<\u00a0${fixed(0.001, 3)}`;
     if (labels.whole && value < 1 && value >= 0.9995) return `>\u00a0${fixed(0.999, 3)}`;
     if (labels.whole || labels.margin) return fixed(value, 3);
@@ -233,8 +254,8 @@
     const made = drawn("svg", { viewBox: "0 0 96 16", width: 96, height: 16, "aria-hidden": "true" });
     made.append(
       drawn("line", { x1: 6, x2: 90, y1: 8, y2: 8, class: "stroke-lines" }),
-      drawn("line", { x1: at(labels.line), x2: at(labels.line), y1: 1, y2: 15, class: "stroke-muted turn" }),
-      drawn("circle", { cx: at(value), cy: 8, r: 4.5, class: "fill-paper stroke-yes dot" }),
+      drawn("line", { x1: at(labels.line), x2: at(labels.line), y1: 1, y2: 15, class: "stroke-ink turn" }),
+      drawn("circle", { cx: at(value), cy: 8, r: 4.5, class: "fill-paper stroke-ink dot" }),
     );
     return made;
   }
@@ -276,7 +297,9 @@
     const pages = Math.max(1, Math.ceil(order.length / ROWS));
     const page = Math.min(state.page, pages);
     shown = { order, page, pages };
+    find("overview").hidden = !isOverview();
     showRows();
+    showPair();
     showHeadings();
     showFacets(counts);
     showPager();
@@ -287,10 +310,11 @@
     const { order, page } = shown;
     const from = (page - 1) * ROWS;
     const body = document.createDocumentFragment();
-    order.slice(from, from + ROWS).forEach((row, place) => body.append(rowOf(row, from + place)));
+    const listed = isOverview() ? [] : order.slice(from, from + ROWS);
+    listed.forEach((row, place) => body.append(rowOf(row, from + place)));
     find("rows").replaceChildren(body);
     find("subjects").setAttribute("aria-rowcount", String(order.length + 1));
-    find("frame").hidden = order.length === 0;
+    find("frame").hidden = order.length === 0 || isOverview();
     find("nobody").hidden = order.length > 0;
     find("nobody-why").textContent = data.count
       ? say("nobody", { what: wordsOfFilters() })
@@ -341,7 +365,7 @@
       letter.firstChild.textContent = stateOf;
       letter.firstChild.setAttribute("aria-label", say("letter_to", { id: data.id[row], state: stateOf }));
     } else {
-      letter.textContent = "–";
+      letter.textContent = "";
     }
     return line;
   }
@@ -357,7 +381,14 @@
   }
 
   function showFacets(counts) {
-    for (const facet of FACETS) {
+    for (const facet of FACETS.filter((name) => !CHIPS.includes(name))) {
+      const choices = [...find(`facet-${facet}`).options];
+      choices.slice(1).forEach((choice, place) => {
+        choice.textContent = `${choice.value} (${whole.format(counts[facet][place])})`;
+      });
+      find(`facet-${facet}`).value = [...state[facet]][0] ?? "";
+    }
+    for (const facet of CHIPS) {
       const boxes = find(`facet-${facet}`).querySelectorAll("input");
       boxes.forEach((box, place) => {
         box.checked = state[facet].has(box.value);
@@ -369,7 +400,7 @@
 
   function showPager() {
     const { order, page, pages } = shown;
-    find("pager").hidden = pages === 1;
+    find("pager").hidden = pages === 1 || isOverview();
     const last = Math.min(page * ROWS, order.length);
     const from = whole.format((page - 1) * ROWS + 1);
     find("page").textContent = say("rows", { from, to: whole.format(last), page: pageWords() });
@@ -392,12 +423,18 @@
     const count = order.length === data.count ? say("all", { count: all }) : say("some", { found, count: all });
     const [key] = state.sort;
     const { title, low, high } = COLUMNS[key.column];
-    const sentence = say("sorted", { count, column: title, order: key.down ? high : low });
+    const sentence = isOverview() ? say("overview", { count }) : say("sorted", { count, column: title, order: key.down ? high : low });
     find("count").textContent = sentence;
     clearTimeout(pending);
     pending = setTimeout(() => {
-      find("said").textContent = sentence + (pages > 1 ? `, ${pageWords()}` : "");
+      find("said").textContent = sentence + (pages > 1 && !isOverview() ? `, ${pageWords()}` : "");
     }, QUIET);
+  }
+
+  // Nobody asked for anything: then the page's own overview is there.
+  function isOverview() {
+    const [{ column, down }] = state.sort;
+    return !state.list && !isNarrowed() && state.sort.length === 1 && column === FIRST && !down && state.page === 1;
   }
 
   function isNarrowed() {
@@ -419,8 +456,65 @@
 
   function clear() {
     find("search").value = "";
-    change({ query: "", need: new Set(), decision: new Set() });
+    change({ query: "", ...Object.fromEntries(FACETS.map((facet) => [facet, new Set()])) });
     find("search").focus();
+  }
+
+  /* ------------------------------------------------------------------ two side by side */
+
+  function showPair() {
+    const rows = state.pair.map((id) => data.id.indexOf(id)).filter((row) => row >= 0);
+    const table = find("pair-table");
+    table.hidden = rows.length < 2;
+    state.pair.forEach((id, place) => (find(`pair-${place}`).value = id));
+    find("pair-unknown").hidden = rows.length === state.pair.length;
+    if (rows.length < 2) return table.replaceChildren();
+    find("pair").open = true;
+    const head = element("tr");
+    head.append(element("td"));
+    for (const row of rows) {
+      const name = element("th", { scope: "col" });
+      name.append(element("a", { href: `subjects/${encodeURIComponent(data.file[row])}.html` }, data.id[row]));
+      head.append(name);
+    }
+    const lines = [head];
+    for (const [title, text] of fields()) {
+      const texts = rows.map(text);
+      const line = element("tr", texts[0] === texts[1] ? {} : { class: "differs" });
+      line.append(element("th", { scope: "row" }, title));
+      for (const one of texts) line.append(element("td", {}, one));
+      lines.push(line);
+    }
+    table.replaceChildren(...lines);
+  }
+
+  // What is known of a person, as text: each with its title.
+  function fields() {
+    const held = (row) =>
+      data.held[row] === null ? "" : filled(labels.of, { count: data.held[row], total: data.tests[row] });
+    return [
+      ...GROUPS.map((facet) => [labels.facets[facet], (row) => word(facet, row)]),
+      [labels.facets.decision, (row) => word("decision", row)],
+      [COLUMNS.value.title, (row) => valueWords(data.value.values[row])],
+      ...(data.facets.alone ? [[labels.facets.alone, (row) => word("alone", row)]] : []),
+      [labels.facets.need, (row) => word("need", row)],
+      [COLUMNS.what.title, (row) => data.what.words[data.what.codes[row]]],
+      [COLUMNS.effort.title, (row) => figure("effort", row)],
+      [COLUMNS.holds.title, held],
+      [COLUMNS.letter.title, (row) => (data.letter[row] === "1" ? say(data.signed[row] === "1" ? "signed" : "draft") : "")],
+    ];
+  }
+
+  // The rows that pass the filters, in their order; a cell that a spreadsheet would run is text.
+  function save() {
+    const columns = [[COLUMNS.id.title, (row) => data.id[row]], ...fields()];
+    const cell = (text) => `"${(/^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text).replaceAll('"', '""')}"`;
+    const line = (texts) => texts.map(cell).join(",");
+    const lines = [columns.map(([title]) => title), ...Array.from(shown.order, (row) => columns.map(([, text]) => text(row)))];
+    const file = new Blob(["\ufeff", lines.map(line).join("\r\n"), "\r\n"], { type: "text/csv" });
+    const link = element("a", { href: URL.createObjectURL(file), download: "people.csv" });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
 
   function sortOn(column) {
@@ -437,15 +531,17 @@
   }
 
   function targets() {
-    return [...find("rows").rows].map((row) => row.querySelector("a") ?? row.cells[0]);
+    const rows = isOverview() ? document.querySelectorAll("#overview .person") : find("rows").rows;
+    return [...rows].map((row) => row.querySelector("a") ?? row.cells[0]);
   }
 
   // Up and down through rows and across pages; left and right between the links of a row.
   function moveInRows(event) {
     const rows = targets();
     const here = event.target.closest("tr");
-    const place = here.sectionRowIndex;
     const links = [...here.querySelectorAll("a")];
+    const place = rows.indexOf(links[0] ?? here.cells[0]);
+    if (place < 0) return;
     const beside = links.indexOf(event.target);
     const moves = {
       ArrowDown: () => rows[place + 1] ?? (turnTo(shown.page + 1) && targets()[0]),
@@ -486,7 +582,12 @@
         clear();
       }
     });
-    for (const facet of FACETS) {
+    for (const facet of FACETS.filter((name) => !CHIPS.includes(name))) {
+      find(`facet-${facet}`).addEventListener("change", (event) =>
+        change({ [facet]: new Set(event.target.value ? [event.target.value] : []) }),
+      );
+    }
+    for (const facet of CHIPS) {
       find(`facet-${facet}`).addEventListener("change", (event) => {
         const chosen = new Set(state[facet]);
         if (event.target.checked) chosen.add(event.target.value);
@@ -497,8 +598,17 @@
     for (const heading of document.querySelectorAll("#subjects thead th")) {
       heading.querySelector("button").addEventListener("click", () => sortOn(heading.dataset.column));
     }
-    find("rows").addEventListener("keydown", (event) => {
-      if (plainKey(event) && !event.shiftKey) moveInRows(event);
+    for (const id of ["rows", "overview"]) {
+      find(id).addEventListener("keydown", (event) => {
+        if (plainKey(event) && !event.shiftKey && event.target.closest("tr")) moveInRows(event);
+      });
+    }
+    find("everyone").addEventListener("click", () => change({ list: true }));
+    find("save").addEventListener("click", save);
+    find("pair-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      const pair = [0, 1].map((place) => find(`pair-${place}`).value.trim());
+      change({ pair: pair.filter(Boolean), page: shown.page });
     });
     find("clear").addEventListener("click", clear);
     find("clear-here").addEventListener("click", clear);
@@ -522,15 +632,24 @@
   }
 
   function build() {
-    for (const facet of FACETS) {
-      for (const name of data[facet].words) {
+    for (const facet of FACETS.filter((name) => !CHIPS.includes(name))) {
+      const label = element("label", {}, labels.facets[facet]);
+      const choice = element("select", { id: `facet-${facet}` });
+      choice.append(element("option", { value: "" }, say("any")));
+      for (const name of data.facets[facet].words) choice.append(element("option", { value: name }));
+      label.append(choice);
+      label.hidden = data.facets[facet].words.length < 2;
+      find("choices").append(label);
+    }
+    for (const facet of CHIPS) {
+      for (const name of data.facets[facet].words) {
         const label = element("label");
         label.append(element("input", { type: "checkbox", value: name }));
         label.append(element("span", { class: "word" }, name));
         label.append(element("span", { class: "count" }));
         find(`facet-${facet}`).append(label);
       }
-      find(`facet-${facet}`).hidden = data[facet].words.length < 2;
+      find(`facet-${facet}`).hidden = data.facets[facet].words.length < 2;
     }
   }
 
@@ -540,5 +659,4 @@
   restore();
   find("without-script").remove();
   find("explorer").hidden = false;
-  document.querySelectorAll(".totals").forEach((list) => (list.hidden = true)); // chips count, too
 })();

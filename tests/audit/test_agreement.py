@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.audit.agreement import NOT_RECORDED, agreement_of, recorded_decisions
+from recourse_audit.audit.agreement import NOT_RECORDED, agreement_of, read_recorded
 from recourse_audit.errors import GraphError, SettingsError
 from recourse_audit.graph.arrays import from_arrays
 from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.records.model import Agreement, BetterRule
-from recourse_audit.render.agreement import agreement_sentences
+from recourse_audit.render.text import agreement_sentences
 from recourse_audit.settings import Settings, parse_settings
 from tests.decisions import decisions_over
 
@@ -51,7 +51,7 @@ def compared(
     with np.errstate(divide="ignore"):
         answers = np.log(np.column_stack((1 - np.array(chances), chances)))
     decisions = decisions_over(answers, CLASSES[-1:], CLASSES, graph=graph, **rule)
-    found = recorded_decisions(settings, graph)
+    found = read_recorded(settings, graph)
     assert found is not None
     return agreement_of(settings, graph, found, decisions)
 
@@ -74,13 +74,13 @@ def test_people_are_counted_by_what_is_on_record_and_what_the_model_decides() ->
 
 
 def test_an_empty_column_decides_nothing_and_a_strange_value_is_refused() -> None:
-    recorded = recorded_decisions(settings_of(), people(["", "approved", "denied"]))
+    recorded = read_recorded(settings_of(), people(["", "approved", "denied"]))
     assert recorded is not None
     assert recorded.tolist() == [NOT_RECORDED, 1, 0]
     with pytest.raises(GraphError, match=r"on record for 1 is 'aproved'.*not in decision.classes"):
-        recorded_decisions(settings_of(), people(["denied", "aproved"]))
+        read_recorded(settings_of(), people(["denied", "aproved"]))
     with pytest.raises(SettingsError, match=r"decision.recorded: the nodes have no column"):
-        recorded_decisions(settings_of(), from_arrays(np.zeros((2, 1)), np.empty((2, 0), int)))
+        read_recorded(settings_of(), from_arrays(np.zeros((2, 1)), np.empty((2, 0), int)))
 
 
 def best_cut_off(recorded: list[str], chances: list[float]) -> int:

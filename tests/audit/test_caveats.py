@@ -12,7 +12,7 @@ from recourse_audit.audit.rollout import roll_out
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.records.search import Counterfactual
 from recourse_audit.records.subject import Caveat, Decision, SubjectReport
-from recourse_audit.search.results import Scope
+from recourse_audit.search.evaluation import Scope
 from tests.audits import IDS, lending_audit, small_audit
 from tests.command import command, one_line
 from tests.onnx_models import sum_network

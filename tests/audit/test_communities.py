@@ -33,16 +33,16 @@ def pairs_of(graph: Graph, settings: GroupSettings = SETTINGS) -> list[tuple[int
 
 def test_a_column_names_them_and_those_without_a_value_are_together() -> None:
     graph = graph_of(["b", "", "a", "b", ""], [(0, 1)])
-    found = communities_of(graph, BY_BRANCH, 3)
-    assert found.numbers is not None
-    assert found.numbers.tolist() == [0, 1, 2, 0, 1]
-    assert found.record == Communities(column="branch", count=3, seed=3)
+    record, numbers = communities_of(graph, BY_BRANCH, 3)
+    assert numbers is not None
+    assert numbers.tolist() == [0, 1, 2, 0, 1]
+    assert record == Communities(column="branch", count=3, seed=3)
 
 
 def test_they_are_numbered_in_the_order_of_their_first_members() -> None:
     for seed in range(5):
         names = np.random.default_rng(seed).choice(["x", "y", "z", ""], 40).tolist()
-        numbers = communities_of(graph_of(names, []), BY_BRANCH, seed).numbers
+        _, numbers = communities_of(graph_of(names, []), BY_BRANCH, seed)
         assert numbers is not None
         first = list(dict.fromkeys(numbers.tolist()))
         assert first == list(range(len(set(names))))
@@ -52,9 +52,9 @@ def test_they_are_numbered_in_the_order_of_their_first_members() -> None:
 def test_there_are_none_without_a_column_or_where_no_groups_are_compared(
     settings: GroupSettings,
 ) -> None:
-    found = communities_of(graph_of(["a", "b"], [(0, 1)]), settings, 7)
-    assert found.numbers is None
-    assert found.record == Communities(column=None, count=0, seed=7)
+    record, numbers = communities_of(graph_of(["a", "b"], [(0, 1)]), settings, 7)
+    assert numbers is None
+    assert record == Communities(column=None, count=0, seed=7)
 
 
 @pytest.mark.parametrize("directed", [True, False])

@@ -9,7 +9,7 @@ import pytest
 
 from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import LoadedAudit, load_audit
-from recourse_audit.audit.report import EgoNetworks, Reporter, explain
+from recourse_audit.audit.report import Reporter, explain
 from recourse_audit.graph.graph import Graph
 from recourse_audit.records.search import SearchResult
 from recourse_audit.records.subject import EgoNetwork, EgoNode, SubjectReport
@@ -118,7 +118,7 @@ def test_counterfactuals_with_more_nodes_than_are_shown_are_shown_whole(
     subject = audit.graph.find(report.subject.id)
     (outcome,) = reporter.search.run(np.array([subject]))
     assert isinstance(outcome, SearchResult)
-    found = reporter._ego_networks.of(subject, outcome)
+    found = reporter.ego_network(subject, outcome)
     assert found is not None
     assert {one.id for one in found.nodes} == explained(report)
 
@@ -155,9 +155,7 @@ def test_the_answers_that_are_shared_are_never_written_to(audit: LoadedAudit) ->
     answers = np.full((audit.graph.node_count, 2), np.nan)
     answers.flags.writeable = False
     for complete, known in ((True, False), (False, True)):
-        decisions = audit.rule.over(answers)
-        view = EgoNetworks(audit, answers, decisions, complete=complete)
-        found = view.of(0, None)
+        found = Reporter(audit, answers, complete=complete).ego_network(0, None)
         assert found is not None
         assert all(bool(one.decision) is known for one in found.nodes)
         first = EgoNode(id="P0001", hops=0, decision="", favourable=False)

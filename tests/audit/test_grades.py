@@ -10,8 +10,8 @@ import pytest
 from recourse_audit.audit.caveats import (
     Effects,
     Removal,
-    adjusted_effect,
     confounder_caveat,
+    effect_over,
     grade,
     mean_interval,
     rounds,
@@ -225,7 +225,7 @@ def test_the_interval_of_equal_moves_is_the_move() -> None:
 
 
 def made_up(unadjusted: float, *moves: float) -> AdjustedEffect:
-    return adjusted_effect(unadjusted, np.resize(moves, 960), smallest=0.01)
+    return effect_over(unadjusted, np.resize(moves, 960), smallest=0.01)
 
 
 SAMPLES: dict[str, AdjustedEffect | None] = {

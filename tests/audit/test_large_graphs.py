@@ -14,7 +14,7 @@ from recourse_audit.audit.large_graphs import (
     Blocks,
     LargeGraph,
     Ring,
-    looks,
+    number_looks,
     whole_answers,
 )
 from recourse_audit.audit.load import LoadedAudit, load_audit
@@ -306,4 +306,4 @@ def test_nodes_look_alike_only_if_every_bit_and_count_is_equal() -> None:
     expected = {
         (one, other) for one in range(60) for other in range(60) if rows[one] == rows[other]
     }
-    assert pairs_of(graph, looks(x, counts).tolist()) == expected
+    assert pairs_of(graph, number_looks(x, counts).tolist()) == expected

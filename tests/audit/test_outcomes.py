@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit.load import Selection, load_audit
-from recourse_audit.audit.population import known_outcomes
+from recourse_audit.audit.population import read_outcomes
 from recourse_audit.errors import GraphError, SettingsError
 from recourse_audit.graph.arrays import from_arrays
 from recourse_audit.graph.graph import Graph
@@ -41,7 +41,7 @@ def people(values: Any) -> Graph:
 
 
 def read(values: Any, **decision: Any) -> list[int]:
-    found = known_outcomes(settings_of(decision), people(values))
+    found = read_outcomes(settings_of(decision), people(values))
     assert found is not None
     return [int(one) for one in found]
 
@@ -88,7 +88,7 @@ def test_what_cannot_be_read_is_refused_with_what_to_do(
     values: Any, decision: dict[str, Any], words: str
 ) -> None:
     with pytest.raises((GraphError, SettingsError), match=words):
-        known_outcomes(settings_of(decision), people(values))
+        read_outcomes(settings_of(decision), people(values))
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ from recourse_audit.records.recourse import (
     TieAction,
 )
 from recourse_audit.records.subject import StabilityReport, StabilityRow
-from recourse_audit.render.charts.stability_curves import stability_picture
-from recourse_audit.search.results import Scope
+from recourse_audit.render.charts import draw_stability
+from recourse_audit.search.evaluation import Scope
 from tests.audits import IDS, SAMPLES, lending_audit, small_audit
 from tests.command import command, one_line
 from tests.onnx_models import Parts, Sheet, ends, node_count, sum_network
@@ -227,7 +227,7 @@ def test_new_ties_are_tried_for_each_subject_and_repeat(tmp_path: Path) -> None:
     assert any(row["options"] is not None for row in rows)
     assert command(*words).out == first.out
     view = command(*words[:-1])
-    assert "2 subjects, new ties to other people: 4 comparisons" in view.out
+    assert "2 people, new ties to other people: 4 comparisons" in view.out
 
 
 def test_answers_that_are_not_numbers_are_no_decisions_and_are_not_compared(
@@ -272,5 +272,5 @@ def test_a_picture_of_nothing_still_has_axes_and_words() -> None:
     empty = StabilityReport(
         format=1, kind="models", subjects=0, unanswered=(), rows=(), changed=(), unchanged=()
     )
-    drawn = Xml.fromstring(stability_picture(empty))
+    drawn = Xml.fromstring(draw_stability(empty))
     assert "Mean distance where the decision was changed: none." in str(drawn.findtext("{*}title"))

@@ -14,9 +14,9 @@ from recourse_audit.bundle.layout import MARKER, BundleFolder, hold_lock
 from recourse_audit.bundle.verification import verify_bundle as verify
 from recourse_audit.errors import InputError
 from recourse_audit.execute import pipeline
-from recourse_audit.render.pages.write_pages import write_pages
+from recourse_audit.render.write_pages import write_pages
 from tests.bundles import contents, ended, request, run_here, started, words_for
-from tests.command import command, one_line
+from tests.command import command, leave_out_pdfs, one_line
 
 NAMES = ("work", "data", "letters", "pages")
 WRITERS = ("report", "letters")
@@ -27,7 +27,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An audit with a finished bundle, and pages in it."""
     place = tmp_path_factory.mktemp("audit")
     run_here(request(place, place / "bundle", sample=2))
-    write_pages(place / "bundle")
+    with pytest.MonkeyPatch.context() as patch:
+        leave_out_pdfs(patch)
+        write_pages(place / "bundle")
     return place
 
 

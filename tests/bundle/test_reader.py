@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.bundle.checkpoint import Checkpoint
 from recourse_audit.bundle.reader import open_stored_audit
-from recourse_audit.bundle.store import VERSION
+from recourse_audit.bundle.store import VERSION, CheckpointWriter
 from recourse_audit.errors import InputError
 from recourse_audit.execute import pipeline
 from tests.audits import small_audit
@@ -174,9 +173,9 @@ def test_bins_are_groups_in_every_file(tmp_path: Path) -> None:
     assert sum(map(table.count, ("under 0", "0 and over"))) == len(stored)
 
 
-def begun(out: Path) -> Checkpoint:
+def begun(out: Path) -> CheckpointWriter:
     (out / "work").mkdir(parents=True)
-    return Checkpoint(out / "work" / "work.sqlite")
+    return CheckpointWriter(out / "work" / "work.sqlite")
 
 
 def spoilt(out: Path) -> None:

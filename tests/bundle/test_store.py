@@ -18,8 +18,7 @@ from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.audit.own_data import alone_decisions
 from recourse_audit.audit.population import communities_of, members_of, people_of, ties_of
 from recourse_audit.audit.report import reports_on
-from recourse_audit.bundle.checkpoint import Checkpoint
-from recourse_audit.bundle.store import VERSION, Findings, open_store
+from recourse_audit.bundle.store import VERSION, CheckpointWriter, copy_table, open_store
 from recourse_audit.bundle.tables import write_tables
 from recourse_audit.errors import InputError
 from recourse_audit.records.bundle import COLUMNS
@@ -32,13 +31,13 @@ from tests.command import command
 ROOT = Path(__file__).parents[2]
 
 
-def found(folder: Path, audit: LoadedAudit, most: int | None = None) -> Findings:
+def found(folder: Path, audit: LoadedAudit, most: int | None = None) -> CheckpointWriter:
     """All subjects of a small audit, or the first of a large one, as a real checkpoint has them."""
     graph, settings = audit.graph, audit.settings
     subjects = list(range(graph.node_count))[:most]
     answers = whole_answers(audit, np.arange(graph.node_count))
-    communities = communities_of(graph, settings.groups, 0)
-    work = Checkpoint(folder / "work.sqlite")
+    _, communities = communities_of(graph, settings.groups, 0)
+    work = CheckpointWriter(folder / "work.sqlite")
     work.begin(
         {"b": "2", "a": "1"},
         people_of(
@@ -64,11 +63,11 @@ def audit(tmp_path_factory: pytest.TempPathFactory) -> LoadedAudit:
 
 
 @pytest.fixture(scope="module")
-def findings(audit: LoadedAudit, tmp_path_factory: pytest.TempPathFactory) -> Findings:
+def findings(audit: LoadedAudit, tmp_path_factory: pytest.TempPathFactory) -> CheckpointWriter:
     return found(tmp_path_factory.mktemp("work"), audit)
 
 
-def written(folder: Path, findings: Findings, settings: Settings) -> dict[str, Path]:
+def written(folder: Path, findings: CheckpointWriter, settings: Settings) -> dict[str, Path]:
     """The four files, by their endings."""
     files = {ending: folder / f"new.{ending}" for ending in ("jsonl", "csv", "parquet", "sqlite")}
     write_tables(findings, settings, files)
@@ -81,7 +80,7 @@ def rows(path: Path, query: str) -> list[tuple[Any, ...]]:
 
 
 def test_the_same_findings_give_the_same_bytes(
-    audit: LoadedAudit, findings: Findings, tmp_path: Path
+    audit: LoadedAudit, findings: CheckpointWriter, tmp_path: Path
 ) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -92,7 +91,7 @@ def test_the_same_findings_give_the_same_bytes(
 
 
 def test_a_document_is_parsed_once_however_many_files_are_written(
-    audit: LoadedAudit, findings: Findings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    audit: LoadedAudit, findings: CheckpointWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read, parsed = SUBJECT.read, []
 
@@ -115,7 +114,7 @@ def test_lines_are_the_documents_of_explain(tmp_path: Path) -> None:
 
 
 def test_csv_and_parquet_have_the_same_rows(
-    audit: LoadedAudit, findings: Findings, tmp_path: Path
+    audit: LoadedAudit, findings: CheckpointWriter, tmp_path: Path
 ) -> None:
     files = written(tmp_path, findings, audit.settings)
     table = pq.read_table(files["parquet"])
@@ -132,7 +131,7 @@ def test_csv_and_parquet_have_the_same_rows(
 
 
 def test_the_store_holds_everybody_and_every_subject(
-    audit: LoadedAudit, findings: Findings, tmp_path: Path
+    audit: LoadedAudit, findings: CheckpointWriter, tmp_path: Path
 ) -> None:
     path = written(tmp_path, findings, audit.settings)["sqlite"]
     count = len(IDS)
@@ -159,7 +158,7 @@ def test_actions_and_ties_that_could_be_dropped_name_their_ends(tmp_path: Path) 
 
 
 def test_a_store_of_another_version_is_refused_in_one_sentence(
-    audit: LoadedAudit, findings: Findings, tmp_path: Path
+    audit: LoadedAudit, findings: CheckpointWriter, tmp_path: Path
 ) -> None:
     path = written(tmp_path, findings, audit.settings)["sqlite"]
     with closing(sqlite3.connect(path)) as store:
@@ -191,12 +190,11 @@ def test_reading_that_is_given_up_says_nothing_when_the_checkpoint_closes(
 ) -> None:
     """As on a full disk: rows are left over when the database is closed, and then forgotten."""
     work = found(tmp_path, audit, most=2)
-    assert isinstance(work, Checkpoint)
     loud: list[object] = []
     with patch("sys.unraisablehook", loud.append), closing(sqlite3.connect(":memory:")) as full:
         full.execute("CREATE TABLE people (number INTEGER)")  # takes no row of a person
         with pytest.raises(sqlite3.OperationalError):
-            work.copy(full, "people")
+            copy_table(work.connection, full, "people")
         results = work.results()
         next(results)
         work.close()

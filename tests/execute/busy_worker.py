@@ -67,9 +67,6 @@ class OneTask:
     def fail(self, task: int, reason: str, *, sudden: bool = False) -> None:
         raise AssertionError(task, reason, sudden)
 
-    def describe(self, task: int) -> str:
-        return str(task)
-
 
 def keep_busy(folder: str, busy: str) -> None:
     """What the parent does."""

@@ -8,10 +8,10 @@ import pytest
 
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.bundle.verification import verify_bundle
-from recourse_audit.execute.chunks import InProcess
 from recourse_audit.execute.pipeline import run_audit
+from recourse_audit.execute.worker import InProcess
 from tests.audits import quick_audit
-from tests.bundles import LOG, contents, request, run_here
+from tests.bundles import LOG, Remembered, contents, request, run_here
 from tests.fuzz.worlds import Interrupted
 
 SAMPLE = 4
@@ -36,8 +36,8 @@ def test_an_audit_resumed_on_an_earlier_day_ends_with_the_same_bytes(
 ) -> None:
     asked = request(folder, tmp_path / "bundle", sample=SAMPLE)
     with pytest.raises(KeyboardInterrupt):
-        run_audit(asked, Interrupted(), now=backwards(30))
-    run_audit(asked, InProcess(), now=backwards(20))
+        run_audit(asked, Interrupted(), now=backwards(30), progress=Remembered())
+    run_audit(asked, InProcess(), now=backwards(20), progress=Remembered())
     assert contents(asked.out) == contents(folder / "bundle")
     assert verify_bundle(asked.out).problems == ()
     times = (asked.out / LOG).read_text(encoding="utf-8")

@@ -19,11 +19,10 @@ from recourse_audit.audit.load import LoadedAudit
 from recourse_audit.bundle.store import open_store
 from recourse_audit.bundle.verification import verify_bundle
 from recourse_audit.errors import InputError
-from recourse_audit.execute.chunks import Answers, Part, chunks_of
 from recourse_audit.execute.dask_pool import DaskPool, work_on
 from recourse_audit.execute.pipeline import _make_plan, run_audit
 from recourse_audit.execute.process_pool import Failed
-from recourse_audit.execute.worker import AuditJob, prepare_job
+from recourse_audit.execute.worker import Answers, AuditJob, Part, chunks_of, prepare_job
 from recourse_audit.graph.graph import Floats
 from tests.bundles import (
     PATIENCE,
@@ -173,7 +172,7 @@ def test_only_the_subject_who_kills_workers_gets_an_error(
     """On the only worker all others wait beside the guilty one, and Dask blames them too."""
     asked = request(folder, tmp_path / "bundle", sample=4)
     plan = _make_plan(asked)
-    monkeypatch.setattr("recourse_audit.execute.chunks.FEWEST_CHUNKS", 1)
+    monkeypatch.setattr("recourse_audit.execute.worker.FEWEST_CHUNKS", 1)
     (chunk,) = chunks_of(plan.audit, plan.subjects)
     bad = chunk.subjects[chunk.bounds.index(max(chunk.bounds))]
     (tmp_path / "bad").write_text(str(bad), encoding="utf-8")
@@ -181,7 +180,7 @@ def test_only_the_subject_who_kills_workers_gets_an_error(
     with cluster_of(1) as cluster:
         monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
         pool = DaskPool(cluster.scheduler_address, timeout=600.0)
-        summary = run_audit(asked, pool, now=lambda: "now")
+        summary = run_audit(asked, pool, now=lambda: "now", progress=Remembered())
     assert (summary.subjects, summary.errors) == (4, 1)
     with open_store(asked.out / "store.sqlite") as store:
         rows = store.execute("SELECT number, error FROM subjects WHERE error != ''").fetchall()
@@ -201,7 +200,7 @@ def test_a_worker_that_does_not_see_the_folder_says_so(
     asked = request(folder, tmp_path / "bundle", sample=4)
     pool = DaskPool(scheduler.scheduler_address, timeout=600.0)
     with pytest.raises(InputError, match=f"{hidden}: a worker does not see this folder"):
-        run_audit(asked, pool, now=lambda: "now")
+        run_audit(asked, pool, now=lambda: "now", progress=Remembered())
 
 
 @pytest.mark.long

@@ -17,13 +17,20 @@ import psutil
 import pytest
 
 from recourse_audit.audit.load import Selection
-from recourse_audit.bundle import checkpoint
 from recourse_audit.bundle.layout import BundleFolder
+from recourse_audit.bundle.store import CheckpointWriter
 from recourse_audit.errors import InputError
-from recourse_audit.execute import chunks, pipeline
-from recourse_audit.execute.chunks import Answers, ChunkQueue, FinishedChunk, Part
+from recourse_audit.execute import pipeline, worker
 from recourse_audit.execute.process_pool import Failed, Say
-from recourse_audit.execute.worker import NO_MEMORY, AuditJob, Worker
+from recourse_audit.execute.worker import (
+    NO_MEMORY,
+    Answers,
+    AuditJob,
+    ChunkQueue,
+    FinishedChunk,
+    Part,
+    Worker,
+)
 from recourse_audit.records.recourse import RecourseStatus
 from recourse_audit.render.i18n import status_name
 from tests.audits import quick_audit, small_audit
@@ -81,15 +88,9 @@ def test_two_workers_give_the_bytes_of_one_and_explain_says_the_same(
     folder: Path, expected: dict[str, bytes], tmp_path: Path
 ) -> None:
     out = tmp_path / "bundle"
-    code, said = ended(
-        started(
-            *words_for(folder, out, SAMPLE),
-            "--workers",
-            "2",
-        )
-    )
-    assert code == 0, said
-    assert f"{SAMPLE} subjects to audit" in said
+    finished = command(*words_for(folder, out, SAMPLE), "--workers", "2")
+    assert finished.code == 0, finished.err
+    assert f"{SAMPLE} subjects to audit" in finished.err
     assert contents(out) == expected
     some = sorted(documents(out))[:2]
     shown = command("explain", folder / "audit.toml", *some, "--json").document
@@ -100,18 +101,14 @@ def test_killed_at_many_moments_the_same_command_ends_with_the_same_bytes(
     folder: Path, expected: dict[str, bytes], tmp_path: Path
 ) -> None:
     out, chance = tmp_path / "bundle", Random(7)
-    words = (
-        *words_for(folder, out, SAMPLE),
-        "--workers",
-        "2",
-    )
-    for pieces_first in (0, 1, 3):
+    words = (*words_for(folder, out, SAMPLE), "--workers", "2")
+    for chunks_first in (0, 2):
         process = started(*words)
-        if pieces_first == 0:
+        if chunks_first == 0:
             time.sleep(chance.uniform(0.1, 2.0))
             process.kill()
         else:
-            stop_after(process, out, pieces_first, signal.SIGKILL)
+            stop_after(process, out, chunks_first, signal.SIGKILL)
         ended(process)
     code, said = ended(started(*words))
     assert code == 0, said
@@ -157,7 +154,7 @@ def test_stopped_while_files_are_written_it_writes_them_again(
 def copied_work(folder: Path) -> Callable[..., None]:
     """Chunks as they were found before, so that nothing is worked out again."""
 
-    def copy(_bundle: object, _plan: object, record: checkpoint.Checkpoint, *_: object) -> None:
+    def copy(_bundle: object, _plan: object, record: CheckpointWriter, *_: object) -> None:
         with closing(sqlite3.connect(folder / "bundle" / "store.sqlite")) as store:
             rows = store.execute("SELECT chunk, number, document FROM subjects").fetchall()
         for chunk in sorted({chunk for chunk, _, _ in rows}):
@@ -186,7 +183,7 @@ class BadJob(AuditJob):
     """A job of which one subject kills the worker, one keeps it for ever, one leaves no memory."""
 
     def open(self) -> Callable[[Part], Answers | Failed]:
-        worker = Worker(self)
+        opened = Worker(self)
         crash, hang, hungry = json.loads((self.folder.parents[1] / "bad.json").read_text())
 
         def work_on(part: Part) -> Answers | Failed:
@@ -196,7 +193,7 @@ class BadJob(AuditJob):
                 time.sleep(3600)
             if hungry in part.subjects:
                 return Failed(reason=NO_MEMORY)
-            return worker.work(part)
+            return opened.work(part)
 
         return work_on
 
@@ -214,15 +211,15 @@ class BadProcesses:
 def test_only_the_subjects_who_make_a_worker_fail_get_an_error(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chunks, "SUBJECTS_IN_CHUNK", 3)
-    monkeypatch.setattr(chunks, "FEWEST_CHUNKS", 1)
-    names = sorted(documents(folder / "bundle"))[:9]
+    monkeypatch.setattr(worker, "SUBJECTS_IN_CHUNK", 2)
+    monkeypatch.setattr(worker, "FEWEST_CHUNKS", 1)
+    names = sorted(documents(folder / "bundle"))[:6]
     ids = tmp_path / "ids.txt"
     ids.write_text("\n".join(names), encoding="utf-8")
     settings = folder / "audit.toml"
     asked = request_for(settings, tmp_path / "bundle", Selection(subjects=str(ids)))
     plan = pipeline._make_plan(asked)
-    bad = [part.subjects[0] for part in chunks.chunks_of(plan.audit, plan.subjects)]
+    bad = [part.subjects[0] for part in worker.chunks_of(plan.audit, plan.subjects)]
     assert len(bad) == 3
     (tmp_path / "bad.json").write_text(json.dumps(bad), encoding="utf-8")
     watcher = Remembered()
@@ -237,7 +234,7 @@ def test_only_the_subjects_who_make_a_worker_fail_get_an_error(
     ]
     whole = documents(folder / "bundle")
     good = [name for name in names if not found[name]["error"]]
-    assert len(good) == 6
+    assert len(good) == 3
     assert all(found[name] == whole[name] for name in good)
     for name in set(names) - set(good):
         assert found[name]["subject"] == whole[name]["subject"]
@@ -286,12 +283,12 @@ def _session(process: psutil.Process) -> int | None:
 
 def test_a_small_audit_is_cut_fine_and_a_large_one_is_not(folder: Path, tmp_path: Path) -> None:
     plan = pipeline._make_plan(request(folder, tmp_path / "bundle", sample=SAMPLE))
-    small = [len(one.subjects) for one in chunks.chunks_of(plan.audit, plan.subjects)]
+    small = [len(one.subjects) for one in worker.chunks_of(plan.audit, plan.subjects)]
     assert sum(small) == SAMPLE
-    assert max(small) == SAMPLE // chunks.FEWEST_CHUNKS
+    assert max(small) == SAMPLE // worker.FEWEST_CHUNKS
     everybody = np.arange(plan.audit.graph.node_count)
-    large = [len(one.subjects) for one in chunks.chunks_of(plan.audit, everybody)]
-    assert max(large) == chunks.SUBJECTS_IN_CHUNK
+    large = [len(one.subjects) for one in worker.chunks_of(plan.audit, everybody)]
+    assert max(large) == worker.SUBJECTS_IN_CHUNK
 
 
 def test_work_that_was_cut_into_other_pieces_is_not_continued(
@@ -302,12 +299,12 @@ def test_work_that_was_cut_into_other_pieces_is_not_continued(
     with bundle.hold():
         bundle.begin()
     plan = pipeline._make_plan(asked)
-    record = checkpoint.Checkpoint(bundle.checkpoint)
+    record = CheckpointWriter(bundle.checkpoint)
     pipeline._begin_or_resume(bundle, plan, record)
-    first = next(iter(chunks.chunks_of(plan.audit, plan.subjects)))
+    first = next(iter(worker.chunks_of(plan.audit, plan.subjects)))
     record.add(first.chunk, dict.fromkeys(first.subjects, "{}"))
     record.close()
-    monkeypatch.setattr(chunks, "FEWEST_CHUNKS", 1)
+    monkeypatch.setattr(worker, "FEWEST_CHUNKS", 1)
     with pytest.raises(InputError, match="cuts the work into other chunks"):
         run_here(asked, Remembered())
 
@@ -404,16 +401,16 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(
 ) -> None:
     out = tmp_path / "bundle"
     asked = request(folder, out, sample=SAMPLE)
-    add, calls = checkpoint.Checkpoint.add, []
+    add, calls = CheckpointWriter.add, []
 
-    def full(record: checkpoint.Checkpoint, chunk: int, found: dict[int, str]) -> None:
+    def full(record: CheckpointWriter, chunk: int, found: dict[int, str]) -> None:
         calls.append(chunk)
         if len(calls) == 2:
             raise sqlite3.OperationalError("database or disk is full")
         add(record, chunk, found)
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint.Checkpoint, "add", full)
+        patch.setattr(CheckpointWriter, "add", full)
         with pytest.raises(InputError, match=r"disk is full\); fix this and rerun"):
             run_here(asked)
     watcher = Remembered()

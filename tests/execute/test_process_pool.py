@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from recourse_audit.bundle.verification import verify_bundle
-from recourse_audit.render.pages.write_pages import PageOptions, write_pages
+from recourse_audit.render.write_pages import PageOptions, write_pages
 from tests.bundles import ROOT, contents, ended, request, run_here, started
 
 SECONDS = 60.0

@@ -9,14 +9,14 @@ import pytest
 from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import load_audit
 from recourse_audit.audit.own_data import OwnDataReports
-from recourse_audit.audit.report import explain, repeated_answers
+from recourse_audit.audit.report import ask_twice, explain
 from recourse_audit.bundle.manifest import read_manifest
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.model.batching import Repeater
 from recourse_audit.model.edited_graph import EditedGraph
 from recourse_audit.records.model import Repeats
 from recourse_audit.records.subject import SubjectReport
-from recourse_audit.render.pages.write_pages import PageOptions, write_pages
+from recourse_audit.render.write_pages import PageOptions, write_pages
 from tests.audits import quick_audit
 from tests.bundles import contents, processes, request, run_here
 from tests.command import command
@@ -63,8 +63,8 @@ def test_repeats_find_a_model_that_flips_and_it_is_said_first(flipping: Path) ->
         differed=sum(one.repeats.differed for one in reports),
         largest=max(one.repeats.largest for one in reports),
     )
-    first, *_ = manifest.probes.notes.values()
-    assert first.startswith(f"{LOUD}{found.calls:,} calls of the model repeated, {found.differed}")
+    code, figures = next(iter(manifest.probes.notes.items()))
+    assert (code, figures) == ("repeats", found.to_dict())
     for one in reports:
         assert ("repeats" in one.probes.notes) == bool(one.repeats.differed)
 
@@ -125,14 +125,13 @@ def test_a_whole_graph_that_gets_two_answers_is_noted_first(tmp_path: Path) -> N
     onnxruntime.set_seed(4)
     audit = load_audit(audit_of(tmp_path, trap="flips"))
     everybody = np.arange(audit.graph.node_count)
-    tries = [repeated_answers(audit, everybody)[0].warnings for _ in range(200)]
-    noted = [warnings for warnings in tries if warnings != audit.warnings]
+    tries = [ask_twice(audit, everybody)[0].probes.notes for _ in range(200)]
+    noted = [notes for notes in tries if notes != audit.probes.notes]
     assert 0 < len(noted) < len(tries)
-    for first, *rest in noted:
-        assert first.startswith(
-            f"{LOUD}asked twice about the decisions on the whole graph, it gave"
-        )
-        assert tuple(rest) == audit.warnings
+    for notes in noted:
+        first, *rest = notes
+        assert first == "whole_graph"
+        assert rest == [*audit.probes.notes]
 
 
 def test_a_draw_depends_on_the_seed_and_the_subject_alone() -> None:

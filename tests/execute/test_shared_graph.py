@@ -56,8 +56,8 @@ def test_workers_get_the_graph_that_was_read(
 ) -> None:
     monkeypatch.setattr(worker, "TEXTS_AT_ONCE", at_once)
     graph = made()
-    share_graph(tmp_path, graph)
-    assert alike(open_shared_graph(tmp_path), graph)
+    shared = share_graph(tmp_path, graph)
+    assert alike(open_shared_graph(tmp_path, shared), graph)
 
 
 def test_a_large_graph_is_held_by_its_files_even_after_they_are_deleted(

@@ -17,13 +17,13 @@ from tests.audits import quick_audit
 from tests.faults.points import KILLED, Fault, Points, end, install
 
 PRELOADED = (
-    "recourse_audit.api.audit",
+    "recourse_audit.api",
     "recourse_audit.bundle.tables",
     "recourse_audit.cli.program",
     "recourse_audit.groups.report",
     "recourse_audit.execute.pipeline",
     "recourse_audit.render.write_letters",
-    "recourse_audit.render.pages.write_pages",
+    "recourse_audit.render.write_pages",
     "tests.bundles",
     "tests.faults.points",
 )
@@ -65,7 +65,7 @@ def run_command(words: Words, audit: Path, out: Path) -> None:
 
         run_here(request(audit, out, sample=SUBJECTS))
     elif name == "report":
-        from recourse_audit.render.pages import write_pages as pages
+        from recourse_audit.render import write_pages as pages
 
         with patch.object(pages, "open_printer", _no_printer):
             pages.write_pages(out, pages.PageOptions(level=cast(Level, option)))
@@ -75,7 +75,7 @@ def run_command(words: Words, audit: Path, out: Path) -> None:
         with patch.object(letters, "open_printer", _no_printer):
             letters.write_letters(out, letters.LetterOptions(language=option))
     else:
-        from recourse_audit.api.bundle import Bundle
+        from recourse_audit.api import Bundle
 
         Bundle(out).groups()
 

@@ -16,7 +16,7 @@ from unittest.mock import patch
 import typer.main
 from jinja2 import Environment
 
-from recourse_audit.execute.chunks import InProcess
+from recourse_audit.execute.worker import InProcess
 
 MOST_CODES = 100
 _compile: Callable[..., CodeType] = Environment.compile
@@ -49,9 +49,9 @@ def made_quick() -> Iterator[None]:
     """Commands do not do what takes long and is the same in all cases."""
     with ExitStack() as stack:
         for name, instead in {
-            "recourse_audit.render.pages.write_pages.open_printer": _no_paper,
+            "recourse_audit.render.write_pages.open_printer": _no_paper,
             "recourse_audit.render.write_letters.open_printer": _no_paper,
-            "recourse_audit.execute.chunks.executor_for": lambda **_: InProcess(),
+            "recourse_audit.execute.worker.executor_for": lambda **_: InProcess(),
             "jinja2.Environment.compile": _compile_once,
             "os.sync": lambda: None,
             "os.fsync": lambda _: None,

@@ -13,16 +13,14 @@ import numpy as np
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from recourse_audit.bundle.manifest import chain_of, chunk_digests, digest, read_manifest
+from recourse_audit.bundle.manifest import chunks_in, digest, manifest_text, read_manifest
 from recourse_audit.errors import AuditError
-from recourse_audit.execute.chunks import ChunkQueue, FinishedChunk, InProcess
 from recourse_audit.execute.process_pool import Say
-from recourse_audit.execute.worker import AuditJob
-from recourse_audit.records.bundle import OutputFile
+from recourse_audit.execute.worker import AuditJob, ChunkQueue, FinishedChunk, InProcess
 from recourse_audit.records.codec import MANIFEST_DOCUMENT
-from recourse_audit.render.pages.write_pages import write_pages
 from recourse_audit.render.templates import eject
 from recourse_audit.render.write_letters import write_letters
+from recourse_audit.render.write_pages import write_pages
 from tests.audits import IDS as OLD_IDS
 from tests.audits import SETTINGS, quick_audit, small_audit
 from tests.bundles import request, run_here
@@ -258,16 +256,12 @@ def seal_again(bundle: Path) -> None:
     """Make a bundle's manifest agree with its files again, as somebody who changes them can."""
     try:
         manifest = read_manifest(bundle)
-        files = {
-            name: OutputFile(bytes=(bundle / name).stat().st_size, sha256=digest(bundle / name))
-            for name in manifest.files
-        }
-        manifest = replace(manifest, files=files)
+        files = {name: digest(bundle / name) for name in manifest.files}
         with closing(sqlite3.connect(bundle / "store.sqlite")) as store:
-            events = tuple(chain_of(manifest, chunk_digests(store)))
+            manifest = replace(manifest, files=files, chunks=tuple(chunks_in(store)))
     except (sqlite3.Error, AuditError, TypeError, ValueError):
         return
-    text = MANIFEST_DOCUMENT.write_indented(replace(manifest, events=events))
+    text = manifest_text(MANIFEST_DOCUMENT, manifest)
     (bundle / "manifest.json").write_text(text, encoding="utf-8")
 
 

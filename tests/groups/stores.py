@@ -95,7 +95,7 @@ def make_store(
 ) -> sqlite3.Connection:
     """A store with these people, in memory or in a file; with ties if there are enough of them."""
     store = sqlite3.connect(":memory:" if path is None else path)
-    for statement in SCHEMA.split(";"):
+    for statement in SCHEMA:
         store.execute(statement)
     store.execute(f"PRAGMA user_version = {VERSION}")
     communities = json.dumps(asdict(communities_of(people, column=column, seed=seed)))

@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from recourse_audit.groups import common_actions as action_sets
-from recourse_audit.groups.common_actions import greedy_set, smallest_set
+from recourse_audit.groups import changes
+from recourse_audit.groups.changes import greedy_set, smallest_set
 from recourse_audit.groups.redraws import Mask
 
 
@@ -49,7 +49,7 @@ def test_one_by_one_is_not_always_smallest_and_says_so(monkeypatch: pytest.Monke
     exact = smallest_set(serves, 12)
     assert exact is not None
     assert (exact.actions, exact.exact) == ((0, 2), True)
-    monkeypatch.setattr(action_sets, "MOST_PATTERNS", 1)
+    monkeypatch.setattr(changes, "MOST_PATTERNS", 1)
     greedy = smallest_set(serves, 12)
     assert greedy is not None
     assert (greedy.actions, greedy.exact) == ((0, 1, 2), False)

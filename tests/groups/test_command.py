@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from recourse_audit.api.bundle import Bundle
+from recourse_audit.api import Bundle
 from recourse_audit.bundle.layout import FILES, GROUP_REPORT
 from recourse_audit.bundle.reader import open_stored_audit
 from recourse_audit.cli.groups import groups as groups_command
@@ -92,19 +92,17 @@ def test_what_could_not_be_tested_is_not_clean(groups: Any, why: str, tmp_path: 
 def test_the_view_leads_with_the_finding_and_says_how_it_was_found(tmp_path: Path) -> None:
     folder = bundle(tmp_path, gap=0.4, groups=SINGLE, ties=True)
     out = " ".join(command("groups", folder, "--full", columns=160).out.split())
-    assert out.startswith("Of those refused, people with origin ")
+    assert out.startswith("Of those refused, people in the South have an option ")
     for words in (
         "1,200 people: ",
-        "3 tests (refusals, having an option, effort of the cheapest option; ",
+        "3 tests of one attribute and 0 of two attributes combined",
         "Holm",
-        "0 could not be tested",
-        "Intervals and tests allow for people who are tied being alike.",
-        "Whom the advice cuts off",
+        "Dividing the number of people by the factor by which their variance grows gives the",
+        "Whose ties would be ended",
     ):
         assert words in out
-    assert out.count("A corrected p value allows for all tests of its family") == 1
+    assert out.count("Verdicts rest on corrected p values") == 1
     assert re.search(r"\d+ percentage points fewer \(95% interval: \d+ to \d+ fewer\)", out)
-    assert re.search(r"chance of more minus less \N{MINUS SIGN}\d+ points, p ", out)
     assert not re.search(r"[-+][\d.]+%", out)
 
 
@@ -148,12 +146,12 @@ def test_the_days_of_the_audit_are_those_of_its_log(
     assert command("groups", folder, "--json").document["ran"] == ran
     if len(times) > 1:
         out = " ".join(command("groups", folder, "--full").out.split())
-        assert "The audit ran from 1 May 2026 to 2 May 2026 (UTC, " in out
+        assert "Date: 1 May 2026 to 2 May 2026 (UTC, " in out
 
 
 def test_a_bundle_without_a_log_has_no_days(tmp_path: Path) -> None:
     finished = command("groups", bundle(tmp_path), "--full")
-    assert "The date of the audit is not known" in finished.out
+    assert "Date: not known" in finished.out
 
 
 def test_the_same_bundle_is_told_the_same_way(tmp_path: Path) -> None:
@@ -276,7 +274,7 @@ def test_only_a_finished_audit_without_a_flag_passes(
 ) -> None:
     folder = bundle(tmp_path, gap=gap, groups=SINGLE, ties=True)
     report = replace(Bundle(folder).groups(), finished=finished, done=1, total=2)
-    monkeypatch.setattr("recourse_audit.api.bundle.Bundle.groups", lambda _: report)
+    monkeypatch.setattr("recourse_audit.api.Bundle.groups", lambda _: report)
     ended_with = 0
     try:
         groups_command(tmp_path, as_json=True, fail_on="gap")

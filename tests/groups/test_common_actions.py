@@ -3,20 +3,19 @@
 import csv
 import io
 
+import numpy as np
 import pytest
 from rich.console import Console
 
-from recourse_audit.groups.common_actions import Draft, give_gap_verdicts
+from recourse_audit.groups.changes import Draft, give_gap_verdicts
 from recourse_audit.groups.inference import GapTest
+from recourse_audit.groups.tables import Pair
 from recourse_audit.records.group_figures import CommonActions, Precision, WhyUntested
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.groups_csv import groups_csv
-from recourse_audit.render.pages.groups import groups_view
-from recourse_audit.render.terminal.groups import show_groups
-from recourse_audit.render.terminal.groups_actions import gap_words
-from recourse_audit.render.text import common_action_words
+from recourse_audit.render.terminal import show_groups
 from tests.groups.stores import ERROR, FOUND, INFEASIBLE, Person, report_on, settings
-from tests.render.group_reports import tables_of
+from tests.render.group_pages import ReadGroups
 
 SERVES, NOT, UNKNOWN = "serves", "does_not_serve", "not_settled"
 
@@ -67,7 +66,7 @@ def shares(found: CommonActions) -> dict[int, dict[str, int]]:
 def test_shares_are_of_everybody_audited_and_who_cannot_is_counted_apart() -> None:
     found = report().common_actions
     first, _, third, fourth, last = found.actions
-    assert common_action_words(first.action) == "drop one payment tie"
+    assert (first.action.do, first.action.what, first.action.ties) == ("drop", "payment", 1)
     assert first.served.everybody is not None
     assert (first.served.everybody.count, first.served.everybody.of) == (42, 200)
     assert first.served.everybody.share == pytest.approx(0.21)
@@ -120,7 +119,8 @@ def drafted(difference: float, error: float | None, p: float | None) -> Draft:
         )
     reason: WhyUntested | None = None if p is not None else "few_cases"
     tested = GapTest(difference=difference, precision=precision, p=p, reason=reason)
-    return Draft(table="origin", group="south", reference="north", tested=tested)
+    nobody = np.zeros(0, dtype=np.int64)
+    return Draft("origin", Pair("south", "north", nobody, nobody), tested)
 
 
 def test_verdicts_are_corrected_for_all_gaps_that_were_tested() -> None:
@@ -142,10 +142,8 @@ def test_beside_what_is_not_settled_stands_what_would_have_been_found() -> None:
     drafts = [drafted(0.2, 0.05, 6e-5), drafted(0.1, 0.05, 0.06), drafted(0.3, None, None)]
     shown, open_, untested = give_gap_verdicts(drafts, settings("origin", concern=0.1))
     [none] = give_gap_verdicts([drafted(0.0, 0.02, 1.0)], settings("origin", concern=0.1))
-    assert gap_words(shown, 0.1) == "+20 points; gap shown"
-    assert gap_words(open_, 0.1).endswith("; not settled (15 points would have been found)")
-    assert gap_words(none, 0.1) == "0.0 points; no gap of 10 points"
-    assert gap_words(untested, 0.1).count("; not tested: too few cases")
+    verdicts = [gap.verdict for gap in (shown, open_, none, untested)]
+    assert verdicts == ["gap shown", "not settled", "no gap", "not settled"]
 
 
 def test_an_action_that_serves_few_has_no_figures_and_is_in_no_set() -> None:
@@ -183,27 +181,27 @@ def test_nothing_is_said_where_no_action_was_tried_or_too_few_were_audited() -> 
 
 def test_the_page_the_terminal_and_the_csv_say_the_same() -> None:
     made = report()
-    view = groups_view(made)
-    assert view.actions is not None
-    assert [cell[0] for cell in view.actions.rows[0]] == [
-        *("end 1 payment tie", "149", "14", "42", "21.0%", "1")
-    ]
-    by_origin = tables_of(view)["Served by one action, by origin"]
-    north, south = ([cell[0] for cell in row] for row in by_origin.rows[:2])
-    assert north[:4] == ["end 1 payment tie", "north", "30 of 100", "30.0%"]
-    assert south[:5] == ["end 1 payment tie", "south", "12 of 100", "12.0%", "+18"]
-    assert by_origin.rows[-1][0] == ("end 1 payment tie or raise savings by 5,000 euros",)
+    pages = ReadGroups(made)
+    first = pages.tables("One change for everyone")[0]
+    assert first.cells == ["End one payment tie", "149", "14", "42", "21.0%", "1"]
+    rows = pages.tables("One change for everyone, by group")
+    of_first = [row.cells for row in rows if row.attribute == "End one payment tie"]
+    assert of_first[0][:3] == ["north", "30 of 100", "30.0%"]
+    assert of_first[1][:3] == ["south", "12 of 100", "12.0%"]
+    assert of_first[1][3].startswith("+18")
+    assert rows[-1].attribute.startswith("End one payment tie or raise savings by 5,000")
     console = Console(width=200, file=(said := io.StringIO()))
-    show_groups(console, made)
+    show_groups(console, made, full=True)
     text = " ".join(said.getvalue().split())
-    assert "89 of 200 audited people (44.5%) are served by at least one of the actions with" in text
-    assert "south 27.0% (27 of 100) +35 points" in text
-    assert "No set of actions serves half of everybody audited." in text
-    rows = list(csv.DictReader(io.StringIO(groups_csv(made))))
+    for shown in (text, pages.text):
+        assert "89 of 200 people audited (44.5%) are helped by at least one of the changes" in shown
+        assert "No set of these changes helps half of everyone audited." in shown
+    assert "south 27 of 100 27.0% +35" in text
+    rows_in_csv = list(csv.DictReader(io.StringIO(groups_csv(made))))
     [row] = [
         one
-        for one in rows
-        if (one["group"], one["measure"]) == ("south", "served: drop one payment tie")
+        for one in rows_in_csv
+        if (one["group"], one["measure"]) == ("south", "served: drop payment 1")
     ]
     assert (row["count"], row["of"], row["value"], row["reference"]) == (
         "12",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from recourse_audit.groups.cut_off import Kinds, choose
+from recourse_audit.groups.changes import Kinds, choose_options
 from recourse_audit.records.groups import (
     Change,
     CutOff,
@@ -168,7 +168,7 @@ def test_common_options_are_the_greedy_choice_of_a_brute_force(seed: int) -> Non
         ]
         options[who] = frozenset(several)
     expected = greedy(options)
-    made = list(choose(options))
+    made = list(choose_options(options))
     assert len(made) == len(expected)
     for (changes, served), (best, reached) in zip(made, expected, strict=True):
         assert {(one.do, one.what) for one in changes} == best
@@ -176,7 +176,7 @@ def test_common_options_are_the_greedy_choice_of_a_brute_force(seed: int) -> Non
 
 
 def test_nobody_with_an_option_needs_no_choice() -> None:
-    assert list(choose({})) == []
+    assert list(choose_options({})) == []
 
 
 def test_common_options_say_how_far_each_group_comes() -> None:

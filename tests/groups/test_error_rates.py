@@ -14,8 +14,7 @@ from recourse_audit.groups.tables import choose_steps
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.group_figures import ErrorRateReport, ErrorRates, ErrorRateTable
 from recourse_audit.render.groups_csv import groups_csv
-from recourse_audit.render.pages.groups import groups_view
-from recourse_audit.render.terminal.groups import show_groups
+from recourse_audit.render.terminal import show_groups
 from tests.groups.populations import add_outcomes, drawn_population
 from tests.groups.stores import (
     ERROR,
@@ -26,7 +25,7 @@ from tests.groups.stores import (
     report_on,
     settings,
 )
-from tests.render.group_reports import tables_of
+from tests.render.group_pages import ReadGroups
 
 USABLE = (FOUND, INFEASIBLE, NOT_FOUND)
 # Of each group: favourable and good, favourable and bad, refused and good, refused and bad.
@@ -110,7 +109,7 @@ def test_without_a_column_there_is_nothing() -> None:
         one.outcome = None
     report = report_on(people, settings("origin"), ties=False)
     assert report.error_rates is None
-    assert groups_view(report).error_rate_notes == ()
+    assert "How decisions turned out" not in ReadGroups(report).text
     assert "error" not in groups_csv(report).replace("errors", "")
 
 
@@ -124,7 +123,7 @@ def test_people_without_an_outcome_are_counted_said_and_left_out() -> None:
     assert (found.favourable_known, found.favourable) == (270, 320)
     assert shares(found.tables[0], "false_approvals")["north"] == (40, 150)
     said = "known for 270 of 320 people with a favourable decision and for 210 of 210 refused"
-    assert said in groups_view(report).error_rate_notes[0]
+    assert said in ReadGroups(report).text
 
 
 def with_unknown(unknown: Callable[[Person, int], bool]) -> ErrorRateReport:
@@ -345,24 +344,20 @@ def test_json_page_terminal_and_csv_say_the_same() -> None:
     people = people_of(NORTH, SOUTH)
     report = report_on(people, settings("origin", smallest=10))
     assert GROUPS.read(GROUPS.write(report)) == report
-    view = groups_view(report)
-    captions = tables_of(view)
-    for caption, row in (
-        ("False approvals: origin", ["south", "120", "30", "25.0%", "+5"]),
-        ("False refusals: origin", ["south", "120", "40", "33.3%", "0.0"]),
-    ):
-        found = [cell[0] for cell in captions[caption].rows[1]]
-        assert [*found[:4], found[5]] == row
-    assert "Calibration of the score: everybody" in captions
-    where = "Refused with a good outcome, and without an option: origin"
-    assert [cell[0] for cell in captions[where].rows[0][:3]] == ["north", "30", "20"]
+    pages = ReadGroups(report)
+    [south] = [row.cells for row in pages.tables("Error rates") if row.cells[0] == "south"]
+    assert [cell.split()[0] for cell in south] == ["south", "25.0%", "+5", "33.3%", "0.0"]
+    assert [cell[-9:] for cell in south[1::2]] == ["30 of 120", "40 of 120"]
+    good = pages.tables("Refused with a good outcome, and without an option")
+    assert [row.cells[:3] for row in good if row.cells[0] == "north"] == [["north", "30", "20"]]
+    assert pages.tables("Scores and outcomes")
     console = Console(file=io.StringIO(), width=200)
-    show_groups(console, report)
+    show_groups(console, report, full=True)
     assert isinstance(console.file, io.StringIO)
     shown = " ".join(console.file.getvalue().split())
-    assert "False approvals: 21.9% of the people with a favourable decision had a bad" in shown
-    assert "stricter standard" in shown
-    assert "+5 points (" in shown
+    for text in (shown, pages.text):
+        assert "False approvals: 21.9% of the people with a favourable decision had a bad" in text
+        assert "stricter standard" in text
     rows = [
         (row["group"], row["measure"], row["count"], row["of"])
         for row in csv.DictReader(groups_csv(report).splitlines())

@@ -9,18 +9,13 @@ import pytest
 from scipy.stats import fisher_exact, norm
 
 from recourse_audit.groups.inference import (
-    ALIKE,
-    FEW_CASES,
-    FEW_EFFECTIVE,
-    NO_TIES,
-    UNLIKE,
     GapTest,
     Inference,
-    below,
     detectable,
     leading_columns,
     mid_ranks,
     nearness_of,
+    p_below,
 )
 from recourse_audit.groups.redraws import SETTINGS, Effort, Floats, Mask, Network, Redrawing
 from recourse_audit.records.group_figures import ByColumn, Precision
@@ -177,16 +172,16 @@ def test_what_is_not_tested_and_why() -> None:
     lonely = Network(people=300, low=np.arange(40), high=np.arange(40) + 40)
     untied = Inference(lonely, seed=0, redraws=100)
     yes = np.arange(300) % 3 == 0
-    assert untied.test(as_values(yes), np.arange(300) % 2 == 0, np.arange(300)).reason == NO_TIES
-    assert inference().test(np.ones(PEOPLE), at_random(1), EVERYBODY).reason == ALIKE
+    assert untied.test(as_values(yes), np.arange(300) % 2 == 0, np.arange(300)).reason == "no_ties"
+    assert inference().test(np.ones(PEOPLE), at_random(1), EVERYBODY).reason == "alike"
     rare = np.zeros(PEOPLE)
     rare[7] = 1
     few = inference().test(rare, at_random(1), EVERYBODY)
-    assert (few.reason, few.p) == (FEW_CASES, None)
+    assert (few.reason, few.p) == ("few_cases", None)
     assert few.interval is not None
     some = np.flatnonzero(by_circle(1, 0.1))[:12]
     small = inference().test(as_values(smooth(1)), np.isin(EVERYBODY, some), EVERYBODY)
-    assert (small.reason, small.p) == (FEW_EFFECTIVE, None)
+    assert (small.reason, small.p) == ("few_effective", None)
 
 
 def test_labels_that_no_redraw_resembles_are_not_tested() -> None:
@@ -195,7 +190,7 @@ def test_labels_that_no_redraw_resembles_are_not_tested() -> None:
     found = Inference(ring, seed=0, redraws=100).test(
         as_values(at_random(1)), EVERYBODY % 2 == 0, EVERYBODY
     )
-    assert (found.reason, found.p, found.error) == (UNLIKE, None, None)
+    assert (found.reason, found.p, found.error) == ("unlike", None, None)
     assert found.fit is not None
     assert found.fit > 4
 
@@ -265,8 +260,8 @@ def test_ranks_give_the_chance_of_more_minus_less() -> None:
 def test_a_gap_that_is_detectable_is_found_four_times_in_five() -> None:
     size = detectable(0.04, 0.05)
     assert norm.sf(1.959963984540054 - size / 0.04) == pytest.approx(0.8, abs=1e-6)
-    assert below(0.1, 0.1, 0.04) == 0.5
-    assert below(0.0, 0.1, 0.04) == pytest.approx(norm.cdf(-2.5))
+    assert p_below(0.1, 0.1, 0.04) == 0.5
+    assert p_below(0.0, 0.1, 0.04) == pytest.approx(norm.cdf(-2.5))
 
 
 def test_a_sample_stands_for_many_people_with_the_error_of_so_few() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recourse_audit.api.bundle import Bundle
+from recourse_audit.api import Bundle
 from recourse_audit.audit.load import Selection
 from recourse_audit.records.groups import GroupReport
 from tests.audits import SAMPLES

@@ -1,4 +1,4 @@
-"""An edited graph gets the answers of the graph write_copies out in full, whatever is edited.
+"""An edited graph gets the answers of the graph written out in full, whatever is edited.
 
 `python -m tests.model.test_edited_graph FIRST LAST` compares further random worlds.
 """
@@ -18,7 +18,7 @@ from recourse_audit.model.edited_graph import EditedGraph, StateSharing, Way
 from recourse_audit.model.edits import arriving_field, exceeds, join_edits
 from recourse_audit.model.queries import whole
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.model.shared_states import Form
+from recourse_audit.model.state_sharing import Form
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.settings import load_settings
 from tests.decisions import decisions_over

@@ -117,7 +117,7 @@ def test_features_are_copied_unless_everybody_is_asked_about_in_order(
     batcher.ask_raw(union, np.arange(5_000))
     batcher.ask_raw(replace(union, nodes=union.nodes[::-1]), np.arange(5_000))
     everybody, reversed_ = asked
-    assert everybody is batcher._features
+    assert everybody is batcher.features
     assert np.array_equal(reversed_, everybody[::-1])
 
 

@@ -10,7 +10,7 @@ import onnxruntime
 import pytest
 
 from recourse_audit.errors import GraphError, ModelError, SettingsError
-from recourse_audit.graph.columns import Place, as_kind, as_labels, as_strings
+from recourse_audit.graph.columns import Place, as_kind, as_strings
 from recourse_audit.graph.graph import Floats
 from recourse_audit.model import preprocessing as preprocessing_module
 from recourse_audit.model.preprocessing import Pipeline, probe_rows
@@ -305,7 +305,7 @@ def test_a_missing_file_names_its_setting(tmp_path: Path) -> None:
 
 
 def test_text_where_a_number_must_be_names_the_row() -> None:
-    texts = as_labels(as_strings(np.array(["1", "", "2k"])))
+    texts = as_strings(np.array(["1", "", "2k"]))
     with pytest.raises(GraphError, match=r"nodes.csv, row 3: column 'age' contains '2k'"):
         as_kind(texts, "numbers", "age", Place(TABLE))
     numbers = as_kind(texts[:2], "numbers", "age", Place(TABLE))

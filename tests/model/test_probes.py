@@ -16,8 +16,6 @@ from recourse_audit.model.probes import (
 from recourse_audit.model.queries import Pool, pool_of
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import (
-    NO_ROOM,
-    NOTES,
     ProbeReport,
 )
 from recourse_audit.settings import ModelSettings, load_settings
@@ -52,7 +50,7 @@ def test_a_trap_fails_its_own_probe_and_no_other(trap: str, seed: int, tmp_path:
     for pool in (None, made_pool(seed)):
         report = probed(path, pool, seed=7 * seed)
         assert report.failed == (FAILS[trap],)
-        assert report.notes[FAILS[trap]] == NOTES[FAILS[trap]]
+        assert FAILS[trap] in report.notes
 
 
 @pytest.mark.parametrize("trap", FAILS)
@@ -167,7 +165,7 @@ def test_a_model_without_ties_has_no_depth(tmp_path: Path) -> None:
 def test_a_depth_without_bound_is_said_in_words(tmp_path: Path) -> None:
     report = probed(sum_network(tmp_path / "model.onnx", trap="batch"))
     assert report.depth is None
-    assert report.notes["depth"] == NOTES["depth"]
+    assert "depth" in report.notes
 
 
 def test_a_deep_model_has_a_depth_too_large_to_bound(tmp_path: Path) -> None:
@@ -181,9 +179,9 @@ def test_a_declared_depth_stands_unless_more_was_seen_and_a_difference_is_said(
     same, less, more = (probed(path, depth=depth) for depth in (3, 2, 5))
     assert (same.depth, same.notes) == (3, {})
     assert less.depth == 3
-    assert "nodes 3 hops away reach a decision, so 3 is used" in less.notes["depth"]
+    assert less.notes == {"declared": {"declared": 2, "used": 3, "measured": 3}}
     assert more.depth == 5
-    assert "declare a depth of 5 hops; the probe measured 3" in more.notes["depth"]
+    assert more.notes == {"declared": {"declared": 5, "used": 5, "measured": 3}}
 
 
 @pytest.mark.parametrize(
@@ -195,7 +193,7 @@ def test_a_fixed_size_too_small_to_measure_the_depth_says_so(
     path = sum_network(tmp_path / "model.onnx", **size)  # type: ignore[arg-type]
     report = probed(path)
     assert report.depth is None
-    assert report.notes["depth"] == NO_ROOM
+    assert "no_room" in report.notes
 
 
 @pytest.mark.parametrize("path", SAMPLE_MODELS, ids=sample_name)

@@ -50,7 +50,8 @@ def test_every_form_gets_its_roles_whatever_the_sizes_and_types(form: str, tmp_p
         assert model.signature.fixed_nodes == sizes.get("nodes")
         assert model.signature.fixed_arcs == (sizes.get("arcs") if ties else None)
         assert model.signature.feature_count == 5
-        assert model.signature.edges_by_row == (form == "rows")
+        edges = model.signature.port("edges")
+        assert (edges is not None and edges.by_row) == (form == "rows")
 
 
 @pytest.mark.parametrize("form", ROLES)

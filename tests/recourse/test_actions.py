@@ -125,8 +125,8 @@ def test_levels_of_linked_attributes_exclude_each_other_and_ties_do_not() -> Non
     groups = dict(zip(sets, table.group[3:].tolist(), strict=True))
     assert groups["debt=0.7"] == groups["savings=9000"] != groups["late=1"]
     assert (np.diff(table.group) >= 0).all()
-    assert table.permitted_counts.set == {"savings": 2, "late": 2, "debt": 2}
-    assert table.permitted_counts.drop == 3
+    assert table.permits.set == {"savings": 2, "late": 2, "debt": 2}
+    assert table.permits.drop == 3
     [action] = table.records(np.array([names(table).index("savings=9000")]))
     assert isinstance(action, SetAction)
     assert (action.before, action.after, action.cost) == (1000, 9000, 2)
@@ -251,5 +251,5 @@ def test_a_new_tie_that_is_not_permitted_says_why(tmp_path: Path) -> None:
     others = policy_of(star(), ties=[rule("*", "drop", whose="others")])
     assert reasons(others, 0, "drop d-f:address") == []
     assert reasons(others, 2, "drop d-f:address") == [
-        "drop d-f:address: is farther away than the 2 hops that the model looks"
+        "drop d-f:address: is farther away than the 2 ties that the model looks"
     ]

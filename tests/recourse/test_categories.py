@@ -14,7 +14,7 @@ from recourse_audit.audit.report import recourse_search, try_by_hand
 from recourse_audit.errors import InputError, SettingsError
 from recourse_audit.graph.graph import Floats
 from recourse_audit.records.recourse import SetAction, forbid
-from recourse_audit.recourse.policy import Policy, open_policy
+from recourse_audit.recourse.policy import Policy
 from recourse_audit.settings import Settings, parse_settings
 from tests.recourse.raw_worlds import CONDITIONS, RawWorld, Truth, raw_world
 from tests.recourse.worlds import reasons
@@ -39,7 +39,7 @@ def opened(audit: LoadedAudit, groups: Sequence[str] = ("team",), **recourse: An
     keep = {"not_protected": audit.settings.recourse.not_protected, "max_changes": 2}
     table["recourse"] = {**keep, **recourse}
     settings: Settings = parse_settings(table, folder=Path(), origin="audit.toml")
-    return open_policy(settings, audit.graph)
+    return Policy(settings, audit.graph)
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
@@ -134,11 +134,11 @@ def test_a_protected_attribute_is_found_through_a_chain_of_columns(tmp_path: Pat
 
     graph = read_graph(settings.graph)
     with pytest.raises(SettingsError, match=r"'boosted' follows from the protected .* 'score'"):
-        open_policy(settings, graph)
+        Policy(settings, graph)
     tables["recourse"] = {"attributes": [INCOME]}
     settings = parse_settings(tables, folder=tmp_path, origin="audit.toml")
     with pytest.raises(SettingsError, match=r"'income' moves 'boosted', which follows .* 'score'"):
-        open_policy(settings, graph)
+        Policy(settings, graph)
 
 
 def test_a_condition_may_not_make_changes_depend_on_a_protected_attribute(

@@ -9,7 +9,7 @@ import pytest
 from recourse_audit.errors import SettingsError
 from recourse_audit.graph.arrays import from_arrays
 from recourse_audit.graph.graph import Graph
-from recourse_audit.recourse.actions import action_table
+from recourse_audit.recourse.actions import ADD, DROP, action_table
 from recourse_audit.recourse.deny_list import TABLE, denied_topic, is_denied
 from tests.recourse.worlds import policy_of, reasons, town
 
@@ -198,8 +198,8 @@ def changes(graph: Graph, subject: int = 0, **recourse: Any) -> tuple[set[str], 
     """To whom ties may be dropped and added, and how many only the deny list forbids."""
     table = action_table(policy_of(graph, groups=(), **recourse), subject, 2)
     names = [
-        {str(graph.ids[node]) for node in [*part.source, *part.target]} - {graph.ids[subject]}
-        for part in (table.drops, table.adds)
+        {*graph.ids[table.people(np.flatnonzero(table.do == do))].tolist()} - {graph.ids[subject]}
+        for do in (DROP, ADD)
     ]
     return names[0], names[1], table.denied
 

@@ -16,12 +16,11 @@ from recourse_audit.model.queries import whole
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import SetAction, TieAction
 from recourse_audit.recourse import search as search_module
-from recourse_audit.recourse import trials, verification
+from recourse_audit.recourse import trials
 from recourse_audit.recourse.actions import action_table
-from recourse_audit.recourse.combinations import diverse
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.search import RecourseSearch
-from recourse_audit.recourse.verification import Verifier
+from recourse_audit.recourse.trials import Verifier, diverse
 from tests.audits import IDS, TIES, lending_audit, small_audit
 from tests.command import command
 from tests.decisions import decisions_over
@@ -204,8 +203,8 @@ def test_an_option_says_on_what_it_was_last_verified(
     arcs = len(graph.arc_source)
     for limit, where in ((arcs, "whole graph"), (arcs - 1, "neighbourhood")):
         monkeypatch.setattr(search_module, "CONFIRMED_ARCS", limit)
-        monkeypatch.setattr(verification, "MOST_ARCS_AGAIN", limit)
-        monkeypatch.setattr(verification, "MOST_ARCS_COMPARED", limit)
+        monkeypatch.setattr(trials, "MOST_ARCS_AGAIN", limit)
+        monkeypatch.setattr(trials, "MOST_ARCS_COMPARED", limit)
         whole_graphs.clear()
         search = search_over(graph, batcher, policy)
         found = [search.run(subject, None) for subject in range(12)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.audit.inspect import inspect_model, undecided_kinds
+from recourse_audit.audit.inspect import inspect_model, kinds_to_decide
 from recourse_audit.errors import SettingsError
 from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING
 from tests.audits import IDS, small_audit
@@ -319,7 +319,7 @@ REST: dict[str, Any] = {"kind": "*", "allow": ["drop"]}
 def test_kinds_that_are_neither_denied_nor_named_are_undecided(
     recourse: dict[str, Any], undecided: dict[str, bool]
 ) -> None:
-    assert undecided_kinds(settings_with(**recourse), town(kinds=SORTS)) == undecided
+    assert kinds_to_decide(settings_with(**recourse), town(kinds=SORTS)) == undecided
 
 
 def test_inspect_names_them(tmp_path: Path) -> None:

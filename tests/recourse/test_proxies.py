@@ -9,7 +9,12 @@ import pytest
 from recourse_audit.errors import SettingsError
 from recourse_audit.graph.arrays import from_arrays
 from recourse_audit.graph.graph import Graph
-from recourse_audit.recourse.proxies import ProxySearch, named_like, relation_between, values_of
+from recourse_audit.recourse.proxies import (
+    ProxySearch,
+    relation_between,
+    relation_by_name,
+    values_of,
+)
 from tests.recourse.worlds import policy_of, reasons
 
 PEOPLE = 60
@@ -144,7 +149,7 @@ def test_chance_columns_are_seldom_taken_for_protected_ones() -> None:
     [("average", "age"), ("mortgage", "age"), ("engender", "gender"), ("racetrack", "race")],
 )
 def test_a_name_inside_a_word_is_not_the_same_name(feature: str, protected: str) -> None:
-    assert named_like(feature, protected) is None
+    assert relation_by_name(feature, protected) is None
 
 
 def test_a_respelled_name_typed_by_hand_is_known() -> None:

@@ -17,7 +17,7 @@ from recourse_audit.recourse import robustness
 from recourse_audit.recourse import side_effects as side_effects_module
 from recourse_audit.recourse.actions import action_table
 from recourse_audit.recourse.policy import Policy
-from recourse_audit.recourse.robustness import RobustnessTest, _hops
+from recourse_audit.recourse.robustness import OptionGraph, RobustnessTest, _hops
 from recourse_audit.recourse.side_effects import side_effects
 from tests.onnx_models import sum_network
 from tests.recourse.reference import changed
@@ -101,7 +101,7 @@ def test_other_peoples_ties_change_and_nobody_comes_nearer(directed: bool, tmp_p
     table = action_table(policy, 3, 2)
     combination = np.array([0, 1])
     shaky = RobustnessTest(context, draws=1, jitter=0.4, seed=0)
-    option_graph = shaky.option_graph(context.about(3), table, combination)
+    option_graph = OptionGraph(context.about(3), table, combination)
     drawn = shaky._with_other_ties(option_graph, np.random.default_rng(0), 200)
     before = sorted(zip(*option_graph.ends, option_graph.ties, strict=True))
     own = [arc for arc in before if option_graph.subject in arc[:2] or arc[0] == arc[1]]
@@ -139,10 +139,12 @@ def test_what_an_option_sets_stays_as_it_is_while_attributes_shift(tmp_path: Pat
     level = int(np.flatnonzero(table.move == 0)[0])
     combination = np.array([level])
     shaky = RobustnessTest(context, draws=1, jitter=0.4, seed=0)
-    option_graph = shaky.option_graph(context.about(3), table, combination)
-    fixed = robustness._columns(table, combination)
+    option_graph = OptionGraph(context.about(3), table, combination)
+    fixed = table.column[table.changes[level] : table.changes[level + 1]]
     assert fixed.tolist() == [graph.feature_names.index(name) for name in ("income", "debt")]
-    near, shifted = shaky._shift_features(option_graph, np.random.default_rng(0), 30, fixed)
+    near, shifted = shaky._shift_features(
+        option_graph, np.random.default_rng(0), 30, table, combination
+    )
     apart = shifted.reshape(30, len(near), -1) - option_graph.features[near]
     own = near.tolist().index(option_graph.subject)
     assert (apart[:, own, fixed] == 0).all()

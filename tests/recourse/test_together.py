@@ -59,7 +59,7 @@ def test_all_ties_of_the_kind_are_one_change_at_one_cost() -> None:
 
 def test_the_certificate_counts_changes_and_the_list_of_ties_counts_ties() -> None:
     table = action_table(policy_of(house(), ties=[ADDRESS, PAYMENT]), 0, 2)
-    assert table.permitted_counts.drop == 3
+    assert table.permits.drop == 3
     assert [tie.kind for tie in table.droppable] == ["address"] * 3 + ["payment"] * 2
 
 

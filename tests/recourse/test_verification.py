@@ -12,10 +12,10 @@ from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.edited_graph import EditedGraph, Way
 from recourse_audit.model.edits import Edits
-from recourse_audit.recourse import verification
+from recourse_audit.recourse import trials
 from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable, action_table
 from recourse_audit.recourse.policy import Policy
-from recourse_audit.recourse.verification import Verifier
+from recourse_audit.recourse.trials import Verifier
 from tests.audits import lending_audit
 from tests.onnx_models import sum_network
 from tests.recourse.reference import asked, changed
@@ -192,7 +192,7 @@ def test_an_answer_close_to_the_line_is_asked_again_on_a_whole_graph_that_is_not
 
     monkeypatch.setattr(EditedGraph, "answers", seen)
     arcs = len(graph.arc_source)
-    monkeypatch.setattr(verification, "MOST_ARCS_AGAIN", arcs - 1 if too_large else arcs)
+    monkeypatch.setattr(trials, "MOST_ARCS_AGAIN", arcs - 1 if too_large else arcs)
     answers = verifier.answers(rows)
     if too_large:
         assert not again

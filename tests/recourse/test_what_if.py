@@ -10,8 +10,9 @@ from recourse_audit.graph.arrays import from_arrays
 from recourse_audit.graph.graph import Graph
 from recourse_audit.records.recourse import SetAction, TieAction
 from recourse_audit.recourse.what_if import TieChange, ValueChange, read_changes, try_changes
-from recourse_audit.render.terminal.what_if import forbidden_words, what_if_lines
-from recourse_audit.search.results import Naming
+from recourse_audit.render.i18n import Words
+from recourse_audit.render.terminal import forbidden_words, objections
+from recourse_audit.search.moexp import Naming
 from tests.onnx_models import sum_network
 from tests.recourse.reference import asked, changed
 from tests.recourse.worlds import edited_graph, policy_of, town
@@ -46,13 +47,13 @@ def read(graph: Graph, text: str) -> TieChange:
 def test_ids_with_hyphens_and_colons_are_found() -> None:
     graph = named("a-b", "c", "d:x", "e")
     change = read(graph, "drop a-b-c")
-    assert (change.source, change.target, change.kind) == (0, 1, None)
+    assert (change.ends, change.kind) == ((0, 1), None)
     change = read(graph, "drop c-d:x")
-    assert (change.source, change.target, change.kind) == (1, 2, None)
+    assert (change.ends, change.kind) == ((1, 2), None)
     change = read(graph, "drop c-d:x:x:y")
-    assert (change.target, change.kind) == (2, "x:y")
+    assert (change.ends, change.kind) == ((1, 2), "x:y")
     change = read(graph, "add a-b - e:pay")
-    assert (change.do, change.source, change.target, change.kind) == ("add", 0, 3, "pay")
+    assert (change.do, change.ends, change.kind) == ("add", (0, 3), "pay")
 
 
 def test_what_can_be_read_in_two_ways_is_refused() -> None:
@@ -92,7 +93,7 @@ def test_an_attribute_is_read_by_its_name_also_with_an_equals_sign() -> None:
 
 def test_a_directed_tie_is_dropped_the_way_it_leads() -> None:
     graph = named("a", "b", directed=True)
-    assert read(graph, "drop a-b").source == 0
+    assert read(graph, "drop a-b").ends == (0, 1)
     with pytest.raises(InputError, match="there is no tie from the one to the other"):
         read(graph, "drop b-a")
 
@@ -178,11 +179,10 @@ def test_a_number_that_nobody_has_is_said_to_be_one(tmp_path: Path) -> None:
     [number, _] = found.outside
     assert number.value == -5000
     assert number.lowest == pytest.approx(100 * income.min())
-    said = " ".join(text for text, _ in what_if_lines(found))
-    assert (
-        "Nobody in the graph has a value like income = \N{MINUS SIGN}5,000: the lowest is " in said
-    )
-    assert " EUR. The model's answer there is an extrapolation." in said
+    [below] = [text for text in objections(found, Words()) if "income = " in text]
+    assert "Nobody in the graph has a value like income = \N{MINUS SIGN}5,000" in below
+    assert ": the lowest is " in below
+    assert "answer there is an extrapolation." in below
 
 
 def forbidden(graph: Graph, model_path: Path, subject: str, *texts: str) -> list[str]:
@@ -205,7 +205,7 @@ def forbidden(graph: Graph, model_path: Path, subject: str, *texts: str) -> list
     naming = Naming(graph=graph, rule=context.decisions.rule, kind="logits")
     changes = read_changes(texts, graph)
     found = try_changes(context.about(graph.find(subject), "whole"), policy, naming, changes)
-    return [forbidden_words(reason) for reason in found.forbidden]
+    return [forbidden_words(reason, Words()) for reason in found.forbidden]
 
 
 def test_what_the_policy_would_not_suggest_is_said(tmp_path: Path) -> None:

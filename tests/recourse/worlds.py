@@ -14,19 +14,21 @@ from recourse_audit.model.probes import takes_shared_fields
 from recourse_audit.model.queries import whole
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.actions import ActionTable
-from recourse_audit.recourse.policy import Policy, open_policy
-from recourse_audit.recourse.verification import Verifier
+from recourse_audit.recourse.policy import Policy
+from recourse_audit.recourse.trials import Verifier
 from recourse_audit.recourse.what_if import (
+    read_actions,
     read_changes,
     reasons_against,
-    typed_actions,
 )
-from recourse_audit.render.terminal.what_if import forbidden_words
+from recourse_audit.render.i18n import Words
+from recourse_audit.render.terminal import forbidden_words
 from recourse_audit.settings import Settings, parse_settings
 from tests.decisions import decisions_over
 
 KINDS = ("address", "family", "guarantor", "payment")
 NAMES = ("income", "debt", "savings", "late", "loan")
+WORDS = Words()
 
 
 def town(
@@ -88,14 +90,14 @@ def settings_with(
 def policy_of(
     graph: Graph, folder: Path = Path(), groups: Sequence[str] = ("gender",), **recourse: Any
 ) -> Policy:
-    return open_policy(settings_with(folder, groups, **recourse), graph)
+    return Policy(settings_with(folder, groups, **recourse), graph)
 
 
 def reasons(policy: Policy, subject: int, *typed: str) -> list[str]:
     """Why the policy would not suggest what somebody types, for a model of two layers."""
     changes = read_changes(typed, policy.graph, policy.encoder)
-    table = typed_actions(policy, subject, changes, 2)
-    return [forbidden_words(reason) for reason in reasons_against(policy, table, 2)]
+    table = read_actions(policy, subject, changes, 2)
+    return [forbidden_words(reason, WORDS) for reason in reasons_against(policy, table, 2)]
 
 
 def sound(

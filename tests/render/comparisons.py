@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from recourse_audit.groups.comparisons import HARDER, RATES
+from recourse_audit.groups.measures import HARDER, RATES
 from recourse_audit.groups.verdicts import findings_of, worse_off
 from recourse_audit.records.group_figures import (
     Comparison,

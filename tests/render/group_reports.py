@@ -7,8 +7,6 @@ from functools import cache
 from recourse_audit.groups.verdicts import findings_of
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.groups import GroupReport
-from recourse_audit.render.pages.groups import GroupsView
-from recourse_audit.render.pages.tables import Table
 from recourse_audit.settings import GroupSettings
 from tests.groups.stores import FOUND, Person, drawn_people, report_on, settings
 
@@ -92,7 +90,7 @@ def one_group_report() -> GroupReport:
         comparisons=(),
         not_compared="few_groups",
     )
-    return replace(report, tables=(alone,), findings=(), tests=())
+    return replace(report, tables=(alone,), findings=())
 
 
 @cache
@@ -139,16 +137,3 @@ def favourable_report() -> GroupReport:
     for one in people:
         one.favourable, one.status = True, None
     return report_on(people, settings("gender"))
-
-
-def tables_of(view: GroupsView) -> dict[str, Table]:
-    """Every table of the page by its caption."""
-    tables = [*view.not_settled, *view.error_rates]
-    tables += [] if view.actions is None else [view.actions]
-    tables += [table for part in view.annex for table in part.tables]
-    return {table.caption: table for table in tables}
-
-
-def notes_of(view: GroupsView) -> str:
-    """What the annex says beside its tables."""
-    return " ".join(note for part in view.annex for note in part.notes)

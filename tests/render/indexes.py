@@ -8,9 +8,9 @@ from typing import Any
 from recourse_audit.records.bundle import SummaryRow
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.pages.index import IndexSource, IndexView, index_view
-from recourse_audit.render.pages.index_rows import Links
+from recourse_audit.render.index import IndexPage, IndexSource, Links
 from recourse_audit.render.templates import Templates
+from recourse_audit.settings.letters import AuditSettings
 from tests.render.stores import DIGEST, manifest_of, subject
 
 HOSTILE = (
@@ -32,7 +32,7 @@ def file_name(number: int, name: str) -> str:
     return f"{number:06d}-{re.sub('[^A-Za-z0-9_-]', '', name)[:40]}"
 
 
-def view_of(
+def page_of(
     subjects: Sequence[SummaryRow],
     links: Mapping[int, Links] | None = None,
     groups: GroupReport | None = None,
@@ -41,10 +41,10 @@ def view_of(
     source: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
     **changes: Any,
-) -> IndexView:
-    """The view of an index; `changes` are made to the manifest, and numbers are places."""
+) -> IndexPage:
+    """An index; `changes` are made to the manifest, and numbers are places."""
     settings = (source or {}).get("settings")
-    return index_view(
+    return IndexPage(
         IndexSource(
             subjects=tuple(enumerate(subjects)),
             manifest=manifest_of(subjects, **changes),
@@ -58,29 +58,38 @@ def view_of(
     )
 
 
+def html_of(page: IndexPage, audit: AuditSettings | None = None) -> str:
+    """The index as a file."""
+    return Templates().render("pages/index.html", view=page, audit=audit or AuditSettings())
+
+
 def write_index(
     folder: Path,
     subjects: Sequence[SummaryRow],
     groups: GroupReport | None = None,
     language: str = "en",
+    source: Mapping[str, Any] | None = None,
 ) -> Path:
     """An index of these subjects, with a page for everyone and a letter for everyone refused."""
     links = {
         number: Links(file=file_name(number, row.id), page=True, letter=not row.favourable)
         for number, row in enumerate(subjects)
     }
-    view = view_of(subjects, links, groups, language=language)
+    page = page_of(subjects, links, groups, language=language, source=source)
     path = folder / "pages" / "index.html"
     (path.parent / "subjects").mkdir(parents=True)
-    path.write_text(Templates().render("pages/index.html", view=view), encoding="utf-8")
+    path.write_text(html_of(page), encoding="utf-8")
     for number, row in list(enumerate(subjects))[:200]:
-        page = path.parent / "subjects" / f"{file_name(number, row.id)}.html"
-        page.write_text(f"<title>Subject {number}</title>", encoding="utf-8")
+        other = path.parent / "subjects" / f"{file_name(number, row.id)}.html"
+        other.write_text(f"<title>Subject {number}</title>", encoding="utf-8")
     return path
 
 
 def some_subjects() -> list[SummaryRow]:
-    """Ten: two decisions, every status, efforts as text would missort them, one fragile option."""
+    """Ten: two decisions, many statuses, efforts as text would missort them, one fragile option.
+
+    P8 would be approved without ties, and has no option.
+    """
     nothing: dict[str, Any] = {"options": 0, "cheapest_cost": None}
     nothing |= {"cheapest_held": None, "most_held": None, "tests": None}
     favourable: dict[str, Any] = {"decision": "approved", "favourable": True, "margin": 0.5}
@@ -94,5 +103,5 @@ def some_subjects() -> list[SummaryRow]:
         subject("P5", status="already_favourable", **favourable, **nothing),
         subject("P6", cheapest_cost=2.0, cheapest_held=50, most_held=50),
         subject("P7", cheapest_cost=2.0),
-        subject("P8", status="certified_infeasible", margin=-1.0, **nothing),
+        subject("P8", status="certified_infeasible", margin=-1.0, favourable_alone=True, **nothing),
     ]

@@ -1,10 +1,10 @@
 """Small reports on subjects, made by hand, and writers that turn them into letters."""
 
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
+from recourse_audit.records.bundle import SignOff
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import (
     Action,
@@ -22,7 +22,6 @@ from recourse_audit.records.recourse import (
 )
 from recourse_audit.records.search import Counterfactual, Explanation, Ranks
 from recourse_audit.records.subject import (
-    FORMAT,
     AdjustedEffect,
     Caveat,
     Decision,
@@ -33,9 +32,7 @@ from recourse_audit.records.subject import (
     Grade,
     SubjectReport,
 )
-from recourse_audit.render.letter_facts import Letter, SignOff
-from recourse_audit.render.letter_inputs import Signer
-from recourse_audit.render.letters import LetterWriter
+from recourse_audit.render.letters import Letter, LetterWriter
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings, parse_settings
 
@@ -68,6 +65,7 @@ LETTERS: dict[str, Any] = {
     "address": ["12 Market Street", "10115 Berlin"],
     "contact": ["Customer Care", "+49 30 1234 5678"],
     "about": "Your application for a loan",
+    "profile": "generic",
     "currencies": {"euros": "EUR"},
 }
 WORDS: dict[str, Any] = {
@@ -83,7 +81,7 @@ WORDS: dict[str, Any] = {
         "denied": "abgelehnt",
     },
 }
-SIGNED = SignOff(name=Signer("A. Example"), day=date(2026, 11, 16))
+SIGNED = SignOff(name="A. Example", day="2026-11-16")
 PROBES = ProbeReport(
     deterministic=True, node_order=True, tie_order=True, ties_matter=True, packing=True, depth=2
 )
@@ -195,7 +193,6 @@ def report(
     confounded = sum(kind == "confounders" for kind, _ in caveats)
     cut = removed or (("P1000",),) * confounded
     return SubjectReport(
-        format=FORMAT,
         subject=Decision(id=OWN, decision="denied", favourable=False, probabilities=PROBABILITIES),
         counterfactuals=tuple(_counterfactual(names) for names in cut),
         decision=DecisionLine(rule="argmax"),

@@ -7,14 +7,12 @@ from typing import Any
 
 from recourse_audit.bundle.layout import FILES
 from recourse_audit.records.bundle import (
-    FORMAT,
     Command,
     Counts,
     InputFile,
     Inputs,
     Manifest,
     ModelDigest,
-    OutputFile,
     SummaryRow,
 )
 from recourse_audit.records.model import NO_REPEATS
@@ -61,6 +59,9 @@ def subject(name: str, **figures: Any) -> SummaryRow:
         exhaustive=False,
         evaluations=28,
         favourable_alone=False,
+        effect_in_explanation=-0.25,
+        effect_on_whole_graph=-0.25,
+        flips_on_whole_graph=True,
     )
     return replace(made, **figures)
 
@@ -69,7 +70,6 @@ def manifest_of(subjects: Sequence[SummaryRow], **changes: Any) -> Manifest:
     """A manifest of an audit of these subjects."""
     found = Counter(row.status for row in subjects)
     made = Manifest(
-        format=FORMAT,
         versions={"recourse-audit": "0.1.0", "python": "3.11.2"},
         command=Command(subjects="unfavourable", sample=None, stratify=None),
         fingerprint=DIGEST,
@@ -95,8 +95,8 @@ def manifest_of(subjects: Sequence[SummaryRow], **changes: Any) -> Manifest:
             compared=Compared(answers=7, largest=0.0),
         ),
         hashed_ids=None,
-        files={name: OutputFile(bytes=1, sha256=DIGEST) for name in FILES},
+        files=dict.fromkeys(FILES, DIGEST),
         signed_by=None,
-        events=(),
+        chunks=(),
     )
     return replace(made, **changes)

@@ -9,11 +9,12 @@ from xml.etree.ElementTree import Element
 import tinyhtml5
 
 from recourse_audit.records.subject import SubjectReport
+from recourse_audit.render.decision_axis import AuditFacts
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.pages.subject import PageLinks, SubjectPage
-from recourse_audit.render.pages.tables import AuditFacts
 from recourse_audit.render.redaction import Level
+from recourse_audit.render.subject import PageLinks, SubjectPage
 from recourse_audit.render.templates import Templates
+from recourse_audit.settings import LanguageWords
 from tests.render.subject_reports import facts, made_report
 
 
@@ -46,7 +47,7 @@ class ReadPage:
 
     @property
     def clerk(self) -> str:
-        return self.text(".//div[@class='notice clerk']")
+        return self.text(".//section[@class='notice clerk']")
 
     @property
     def ladder(self) -> list[list[str]]:
@@ -65,8 +66,14 @@ class ReadPage:
         return [[text_of(cell) for cell in row] for row in rows]
 
     @property
-    def cards(self) -> list[str]:
-        return self.texts(".//div[@class='card']")
+    def pairs(self) -> list[str]:
+        """The rows of counterfactuals."""
+        return self.texts(".//table[@class='options pairs']/tbody/tr")
+
+    @property
+    def columns(self) -> list[str]:
+        """The cells of own data."""
+        return self.texts(".//dl[@class='columns']/div")
 
     def section(self, heading: str) -> str:
         """The text of the section whose heading starts so; empty if the page has none."""
@@ -117,6 +124,18 @@ def text_of(element: Element) -> str:
     return re.sub(r"[ \t\n]+", " ", "".join(parts)).strip()
 
 
+CLASS_WORDS = {"denied": "refused", "approved": "approved"}
+
+
+def named(language: str = "en", **own: Any) -> Words:
+    """Words with names for the classes of the made reports, and others if given."""
+    table = LanguageWords.model_validate(CLASS_WORDS | own)
+    return Words(language, Templates(), {language: table}, {"euros": "EUR"})
+
+
+NAMED = named()
+
+
 def read(
     report: SubjectReport,
     own: AuditFacts | None = None,
@@ -124,13 +143,13 @@ def read(
     level: Level = "auditor",
     words: Words | None = None,
     members: Mapping[str, str] | None = None,
-    **links: str,
+    **links: Any,
 ) -> ReadPage:
     """Render the page of a report, and read it."""
     page = SubjectPage(
         report,
         own or facts(),
-        words=words,
+        words=words or NAMED,
         level=level,
         members=members,
         links=PageLinks(**links),

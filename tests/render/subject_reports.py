@@ -34,7 +34,6 @@ from recourse_audit.records.search import (
     WholeGraph,
 )
 from recourse_audit.records.subject import (
-    FORMAT,
     AdjustedEffect,
     AnswerAlone,
     Caveat,
@@ -46,7 +45,7 @@ from recourse_audit.records.subject import (
     OwnData,
     SubjectReport,
 )
-from recourse_audit.render.pages.tables import AuditFacts
+from recourse_audit.render.decision_axis import AuditFacts
 
 DIGEST = "0123456789abcdef" * 4
 CLASSES = ("denied", "approved")
@@ -91,7 +90,6 @@ def made_report(
     graph = nx.path_graph(4) if graph is None else graph
     found = counterfactual(name, classes)
     made = SubjectReport(
-        format=FORMAT,
         subject=Decision(
             id=name(0),
             decision=classes[0],

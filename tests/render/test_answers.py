@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from recourse_audit.records.model import RuleReport
+from recourse_audit.records.search import WholeGraph
 from recourse_audit.records.subject import DecisionLine
-from recourse_audit.render.redaction import redacted
-from recourse_audit.render.terminal.figures import amount
-from recourse_audit.render.terminal.model import decision_sentence
+from recourse_audit.render.i18n import Words
+from recourse_audit.render.redaction import redact
+from recourse_audit.render.terminal import rule_sentence
 from tests.render.subject_pages import read
 from tests.render.subject_reports import made_report
 
@@ -27,7 +28,7 @@ MINUS = "\N{MINUS SIGN}"
     ],
 )
 def test_scores_have_as_many_decimals_as_matter(value: float, words: str) -> None:
-    assert amount(value) == words
+    assert Words().amount(value) == words
 
 
 def scored(better: Any = "higher", *, favourable: bool = False) -> Any:
@@ -41,12 +42,17 @@ def scored(better: Any = "higher", *, favourable: bool = False) -> Any:
     return replace(report, subject=subject, decision=line, counterfactuals=(found,))
 
 
-@pytest.mark.parametrize(("better", "way"), [("higher", "towards"), ("lower", "away from")])
+@pytest.mark.parametrize(("better", "way"), [("higher", "against"), ("lower", "for")])
 def test_which_way_a_removal_moves_a_score_depends_on_what_is_better(better: str, way: str) -> None:
-    [card] = read(scored(better)).cards
-    assert f"Without it, {way} approved" in card
-    assert "590.0\N{NO-BREAK SPACE}→ 640.0" in card
-    assert "probability" not in card.split("[")[0]
+    made = scored(better)
+    [first] = made.counterfactuals
+    whole = WholeGraph(
+        probabilities={}, score=610.0, effect=10.0, decision="denied", favourable=False, flips=False
+    )
+    [pair] = read(replace(made, counterfactuals=(replace(first, whole_graph=whole),))).pairs
+    assert f"Counts {way} P0000." in pair
+    assert "590.0\N{NO-BREAK SPACE}→ 640.0" in pair
+    assert "probability" not in pair
 
 
 def test_the_page_says_how_scores_enter_the_objectives_and_only_of_scores() -> None:
@@ -61,8 +67,8 @@ def test_the_page_says_how_scores_enter_the_objectives_and_only_of_scores() -> N
 def test_every_chart_of_a_score_model_has_the_score_on_its_axis() -> None:
     page = read(scored())
     assert page.ladder[0][1].startswith("600.0")
-    assert "explanation 590.0\N{NO-BREAK SPACE}→ 640.0" in page.cards[0]
-    assert "probability of approved" not in page.text(".//div[@class='ladder']//thead")
+    assert "[In the explanation: 590.0\N{NO-BREAK SPACE}→ 640.0]" in page.pairs[0]
+    assert "probability" not in page.text(".//div[@class='ladder']//thead")
 
 
 def test_under_a_quota_the_subjects_copy_does_not_say_whose_place_it_would_be() -> None:
@@ -70,7 +76,7 @@ def test_under_a_quota_the_subjects_copy_does_not_say_whose_place_it_would_be() 
     line = DecisionLine(rule="quota", cut_off=0.71, score=0.58, margin=-0.13, places=5, rank=7)
     report = replace(report, decision=line)
     for level, shown in (("auditor", True), ("reviewer", True), ("subject", False)):
-        seen = redacted(report, level)  # type: ignore[arg-type]
+        seen = redact(report, level)  # type: ignore[arg-type]
         assert (seen.decision.cut_off is not None) is shown
         assert (seen.decision.margin is not None) is shown
         assert seen.decision.rank == 7
@@ -83,8 +89,16 @@ def test_under_a_quota_the_subjects_copy_does_not_say_whose_place_it_would_be() 
 def test_the_rule_over_everybody_counts_them() -> None:
     everybody = {"favourable": 649, "refused": 251, "undecided": 0}
     rule = RuleReport(rule="cut_off", cut_offs={"": 0.65}, better=None, places=None, **everybody)
-    assert decision_sentence(rule).endswith("is at least 0.65: 649 favourable, 251 refused.")
-    by = replace(rule, rule="cut_off_by", cut_offs={"car": 0.6, "house": 0.7}, undecided=3)
-    assert "at least 0.6 (car), 0.7 (house): " in decision_sentence(by)
-    assert decision_sentence(by).endswith("251 refused, 3 without an answer.")
-    assert decision_sentence(replace(rule, rule="argmax", cut_offs={})).startswith("The class with")
+
+    def sentence(**changes: Any) -> str:
+        return rule_sentence(replace(rule, **changes), Words())
+
+    assert sentence().endswith("is at least 0.65: 649 favourable, 251 refused.")
+    by = sentence(rule="cut_off_by", cut_offs={"car": 0.6, "house": 0.7}, undecided=3)
+    assert "at least 0.6 (car), 0.7 (house): " in by
+    assert by.endswith("251 refused, 3 without an answer.")
+    assert "the most probable class wins: 649" in sentence(rule="argmax", cut_offs={})
+    assert "score is up to 3: " in sentence(better="lower", cut_offs={"": 3.0})
+    assert "the 649 with the best score are let in" in sentence(
+        rule="quota", better="higher", places=649
+    )

@@ -1,4 +1,5 @@
 """Categories in words: on the terminal, in letters of every language, in the store."""
+# ruff: noqa: RUF001  # names without a word are quoted as the language does
 
 import json
 import sqlite3
@@ -8,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from recourse_audit.groups.cut_off import options_by_subject
+from recourse_audit.groups.changes import options_by_subject
 from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.recourse import Certificate, LeftOut, Move, SetAction
 from recourse_audit.render.i18n import Words
 from recourse_audit.render.letters import LetterWriter, find_unworded
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.terminal.what_if import change_words
+from recourse_audit.render.terminal import change_words
 from recourse_audit.settings import parse_settings
 from tests.command import command
 from tests.recourse.random_worlds import toml
@@ -49,8 +50,8 @@ def letter(language: str, **words: Any) -> str:
 @pytest.mark.parametrize(
     ("language", "change", "along"),
     [
-        ("en", "Housing: change from 'rent' to 'own_flat'.", "street from '1' to '2'"),
-        ("de", "Housing: von „rent“ auf „own_flat“ ändern.", "street von „1“ auf „2“"),
+        ("en", "Change your housing from 'rent' to 'own_flat'.", "street from '1' to '2'"),
+        ("de", "Housing von „rent“ auf „own_flat“ ändern.", "street von „1“ auf „2“"),
         ("fr", "Housing : passer de « rent » à « own_flat ».", "street de « 1 » à « 2 »"),
         ("es", "Housing: cambiar de «rent» a «own_flat».", "street de «1» a «2»"),
     ],
@@ -66,7 +67,7 @@ def test_a_letter_names_the_category_before_and_after(
 
 def test_a_letter_uses_the_users_words_for_categories() -> None:
     words = {"housing": "Wohnung", "rent": "Miete", "own_flat": "Eigentum"}
-    assert "Wohnung: von Miete auf Eigentum ändern" in letter("de", **words)
+    assert "Wohnung von Miete auf Eigentum ändern" in letter("de", **words)
     levels = {"housing": {"own_flat": "Eine eigene Wohnung beziehen"}}
     assert "Eine eigene Wohnung beziehen" in letter("de", levels=levels)
 
@@ -80,7 +81,7 @@ def test_categories_without_a_word_are_listed() -> None:
 
 
 def test_the_terminal_names_categories() -> None:
-    assert change_words(TO_OWN) == "housing rent → own_flat (so street 1 → 2)"
+    assert change_words(TO_OWN, Words()) == "housing ‘rent’ → ‘own_flat’, street ‘1’ → ‘2’"
 
 
 def test_a_category_that_looks_like_a_number_stays_text() -> None:

@@ -11,7 +11,7 @@ import pytest
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.group_figures import Comparison, Interval, Measure, Verdict
 from recourse_audit.records.groups import Finding, GroupReport
-from recourse_audit.render.gaps import Gaps
+from recourse_audit.render.groups import GroupPage
 from recourse_audit.render.i18n import LANGUAGES, Words
 from recourse_audit.settings import LanguageWords
 from tests.render.comparisons import compared, report_on
@@ -36,7 +36,7 @@ WAYS = {
 
 
 def headline(report: GroupReport, language: str = "en") -> str:
-    return Gaps(report, WORDS[language]).say("headline")
+    return GroupPage(report, WORDS[language]).say("headline")
 
 
 def finding(one: Comparison) -> Finding:
@@ -45,12 +45,12 @@ def finding(one: Comparison) -> Finding:
 
 
 @cache
-def gaps_in(language: str) -> Gaps:
-    return Gaps(tiny_report(), WORDS[language])
+def gaps_in(language: str) -> GroupPage:
+    return GroupPage(tiny_report(), WORDS[language])
 
 
 def say(macro: str, *given: object, language: str = "en", report: GroupReport | None = None) -> str:
-    gaps = gaps_in(language) if report is None else Gaps(report, WORDS[language])
+    gaps = gaps_in(language) if report is None else GroupPage(report, WORDS[language])
     return gaps.say(macro, *given)
 
 
@@ -102,7 +102,7 @@ def test_a_gap_that_is_shown_has_a_direction_and_its_size(
 
 def test_a_claim_without_words_of_the_user_quotes_the_group() -> None:
     found = finding(compared(group="{reference}"))
-    assert Gaps(tiny_report()).say("claim", replace(found, reference="\x1b[31m{low}")) == (
+    assert GroupPage(tiny_report()).say("claim", replace(found, reference="\x1b[31m{low}")) == (
         f"People with origin {LEFT}{{reference}}{RIGHT} were refused more often than people with "
         f"origin {LEFT}\\x1b[31m{{low}}{RIGHT}"
     )

@@ -129,13 +129,16 @@ def test_every_message_is_grammatical_for_every_number(language: str) -> None:
 
 def test_numbers_choose_the_plural_form() -> None:
     forms = {
-        language: [words(language).say_count("option.changes", count) for count in (0, 1, 2)]
+        language: [words(language).say_count("options.intro", count) for count in (0, 1, 2)]
         for language in LANGUAGES
     }
-    assert forms["en"] == ["0 changes, made together", "1 change", "2 changes, made together"]
-    assert forms["de"][1:] == ["1 Änderung", "2 Änderungen, alle zusammen"]
-    assert forms["fr"] == ["0 changement", "1 changement", "2 changements, tous ensemble"]
-    assert forms["es"][1:] == ["1 cambio", "2 cambios, todos juntos"]
+    assert forms["en"] == ["We found 0 options.", "We found one option.", "We found 2 options."]
+    assert forms["de"][1:] == [
+        "Wir haben eine Möglichkeit gefunden.",
+        "Wir haben 2 Möglichkeiten gefunden.",
+    ]
+    assert forms["fr"][0] == forms["fr"][1]
+    assert forms["es"][2] == "Hemos encontrado 2 opciones."
 
 
 @pytest.mark.parametrize(
@@ -250,7 +253,7 @@ def test_a_rule_for_plurals_that_fails_is_an_error(tmp_path: Path, rule: str, me
     assert plurals in english_letters()
     pages = own_catalogue(tmp_path, english_letters().replace(plurals, rule), "en")
     with pytest.raises(TemplateError, match=message):
-        Words("en", pages).say_count("option.changes", 2)
+        Words("en", pages).say_count("options.intro", 2)
 
 
 @pytest.mark.parametrize("form", ["-9223372036854775809", "-1", "6", "9" * 30, "x", ""])

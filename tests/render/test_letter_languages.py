@@ -34,7 +34,7 @@ ENGLISH = frozenset(
     )
 )
 # The law's own name for itself, which Spanish readers in the United States know it by.
-TITLES = re.compile(r"\((Equal Credit Opportunity Act|Consumer Credit Protection Act)\)")
+TITLES = re.compile(r"\((Equal|Fair|Consumer) Credit [A-Z][A-Za-z ]+ Act\)")
 WORDS: dict[str, Any] = {
     "ties": {kind: {"name": ["xx", "xxx"]} for kind in ("guarantor", "payment")},
     **dict.fromkeys(("savings", "loan_amount", "debt_ratio", "denied"), "xx"),

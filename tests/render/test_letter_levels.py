@@ -37,7 +37,7 @@ def text_of(action: SetAction, rule: dict[str, Any], levels: int = 1, **letters:
 @pytest.mark.parametrize(
     ("language", "words"),
     [
-        ("en", "raise from 1 month to 30 months"),
+        ("en", "Raise your a from 1 month to 30 months"),
         ("de", "von 1 Monat auf 30 Monate erhöhen"),
         ("fr", "porter de 1 mois entier à 30 mois entiers"),
         ("es", "subir de 1 mes a 30 meses"),
@@ -75,8 +75,8 @@ def test_a_unit_in_one_form_is_used_for_all_numbers() -> None:
 @pytest.mark.parametrize(
     ("language", "yes", "no"),
     [
-        ("en", "A: change from no to yes", "A: change from yes to no"),
-        ("de", "A: von Nein auf Ja ändern", "A: von Ja auf Nein ändern"),
+        ("en", "Change your a from no to yes", "Change your a from yes to no"),
+        ("de", "A von Nein auf Ja ändern", "A von Ja auf Nein ändern"),
         ("fr", "A : passer de non à oui", "A : passer de oui à non"),
         ("es", "A: cambiar de no a sí", "A: cambiar de sí a no"),
     ],
@@ -100,12 +100,12 @@ def test_what_is_only_0_or_1_is_yes_or_no(language: str, yes: str, no: str) -> N
 def test_what_may_be_another_number_stays_a_number(rule: dict[str, Any], levels: int) -> None:
     text = text_of(move("a", 1.0, 0.0), rule, levels)
     assert "from yes to no" not in text
-    assert "reduce from 1" in text
+    assert "Reduce your a from 1" in text
 
 
 def test_a_range_of_0_to_1_in_the_rule_makes_it_yes_or_no() -> None:
     rule = {"direction": "down", "min": 0, "max": 1}
-    assert "A: change from yes to no" in text_of(move("a", 1.0, 0.0), rule)
+    assert "Change your a from yes to no" in text_of(move("a", 1.0, 0.0), rule)
 
 
 PHRASES = {
@@ -121,7 +121,7 @@ PHRASES = {
         ("en", 2.5, "Get two and a half"),
         ("en_GB", 1.0, "Get a telephone line"),
         ("de_AT", 1.0, "Einen Telefonanschluss anmelden"),
-        ("en", 3.0, "A: raise from 0 to 3"),
+        ("en", 3.0, "Raise your a from 0 to 3"),
         ("es", 1.0, "A: cambiar de no a sí"),
     ],
 )

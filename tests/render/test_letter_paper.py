@@ -46,8 +46,13 @@ EU = {
     "slots": {
         "procedure": "The program compares what you told us with earlier applications. " * 2,
         "supervisory_authority": "Data Protection Authority, 1 Long Street, 10555 Berlin",
+        "officer": "officer@bank.example",
+        "sources": "contracts and payments",
+        "complaint_body": "Ombudsman for Banks, 2 Long Street, 10555 Berlin",
+        "debt_advice": "Debt Advice Berlin, +49 30 8765 4321",
+        "database": "Credit Register, 3 Long Street, 10555 Berlin",
     },
-    "facts": {"solely_automated": True},
+    "facts": {"solely_automated": True, "consumer_credit": True, "database_consulted": True},
 }
 
 
@@ -152,17 +157,17 @@ def test_the_structure_reads_in_the_order_of_the_page(read: Read, signed: bool) 
         "You can ask us for the main reasons;",
         "What could change the result",
         "Talk to us before you end anything.",
-        "We tested ending particular connections.",
+        "We tested particular guarantors and payment ties.",
+        "This is not a promise.",
         "We found 4 options.",
-        "This is not a promise:",
-        "Option 1 (3 changes, made together)",
-        "Savings: raise from €2,000 to €17,000",
-        "Option 2 (2 changes, made together)",
-        "It worked in most of our tests",
-        "Option 3 (2 changes, made together)",
-        "Guarantors: end one of your connections of this kind",
-        "it failed in many of our tests. Please talk to us first.",
+        "Option 1",
+        "raise your savings from €2,000 to €17,000",
+        "Option 2",
+        "Worked in most of our tests",
+        "Option 3",
+        "Not reliable: failed in many of our tests. Please talk to us first.",
         "We could not confirm",
+        "Guarantors: end one of your connections of this kind",
         "We cannot describe one more option here",
         "What you can do",
         "Contact: Customer Care, +49 30 1234 5678",
@@ -188,7 +193,7 @@ def test_all_text_is_in_the_tree_except_in_the_margins(read: Read) -> None:
     assert sorted(reading.outside) == sorted(margins)
 
 
-def test_draft_is_across_every_page_until_the_letter_is_signed_off(read: Read) -> None:
+def test_draft_is_on_every_page_until_the_letter_is_signed_off(read: Read) -> None:
     draft, signed = read("draft", "de"), read("signed")
     assert draft.outside.count("ENTWURF") == draft.pages
     assert "ENTWURF. Dies ist ein Entwurf." in draft.text

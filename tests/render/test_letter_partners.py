@@ -16,25 +16,25 @@ WORDS = {
         "We tested this with one particular person; with someone else it may not work.",
         "We tested this with 3 particular people, and it worked with each of them;",
         "We tested this with particular people;",
-        "We tested ending one particular connection. Ending a different one may not help,",
+        "We tested one particular guarantor. Ending a different one may not help,",
     ),
     "de": (
         "Wir haben das mit einer bestimmten Person geprüft; mit einer anderen klappt es",
         "Wir haben das mit 3 bestimmten Personen geprüft, und mit jeder von ihnen klappte es;",
         "Wir haben das mit bestimmten Personen geprüft;",
-        "das Ende einer bestimmten Verbindung. Eine andere zu beenden hilft womöglich nicht",
+        "nur einen bestimmten Fall (Bürge). Etwas anderes zu beenden hilft womöglich nicht",
     ),
     "fr": (
         "Nous l'avons testé avec une personne précise ; avec quelqu'un d'autre, cela pourrait ne",
         "Nous l'avons testé avec 3 personnes précises, et cela marchait avec chacune d'elles ;",
         "Nous l'avons testé avec des personnes précises ;",
-        "Nous avons testé la fin d'un lien précis. Mettre fin à un autre pourrait ne rien changer",
+        "Nous n'avons testé qu'un cas précis (lien « guarantor »). Mettre fin à autre chose",
     ),
     "es": (
         "Lo hemos comprobado con una persona concreta; con otra puede no funcionar.",
         "Lo hemos comprobado con 3 personas concretas, y funcionaba con cada una de ellas;",
         "Lo hemos comprobado con personas concretas;",
-        "qué pasa si termina una relación concreta. Poner fin a otra puede no ayudar",
+        "Solo hemos comprobado un caso concreto (vínculo «guarantor»). Poner fin a otra cosa",
     ),
 }
 ASKS = {
@@ -50,10 +50,10 @@ ALIKE = {
     "es": "Hay 3 maneras de hacerlo: pregúntenos cuáles.",
 }
 ENDING_SEVERAL = {
-    "en": "We tested ending particular connections. Ending different ones may not help,",
-    "de": "das Ende bestimmter Verbindungen. Andere zu beenden hilft womöglich nicht",
-    "fr": "Nous avons testé la fin de liens précis. Mettre fin à d'autres pourrait ne rien changer",
-    "es": "qué pasa si terminan relaciones concretas. Poner fin a otras puede no ayudar",
+    "en": "We tested particular guarantors. Ending different ones may not help,",
+    "de": "nur bestimmte Fälle (Bürgen). Etwas anderes zu beenden hilft womöglich nicht",
+    "fr": "Nous n'avons testé que des cas précis (liens « guarantor »). Mettre fin à autre chose",
+    "es": "Solo hemos comprobado casos concretos (vínculos «guarantor»). Poner fin a otra",
 }
 
 
@@ -85,7 +85,7 @@ def test_options_that_differ_only_in_the_partner_are_counted_as_the_report_does(
     options = [option(add(f"P200{place}")) for place in range(3)]
     found = report(*options, ties=MANY)
     letter = written(found, writer(language=language))
-    assert (len(letter.options), letter.options[0].alike, letter.found) == (1, 3, 3)
+    assert (len(letter.options), letter.options[0].alike, letter.option_count) == (1, 3, 3)
     text = text_of(found, language=language)
     assert WORDS[language][1] in text
     assert ASKS[language] in text
@@ -140,7 +140,7 @@ def test_all_options_of_the_report_are_accounted_for() -> None:
     letter = written(found, writer())
     assert (len(letter.options), letter.unlisted, letter.withheld) == (3, 3, 1)
     assert found.recourse is not None
-    assert letter.found == len(found.recourse.options)
+    assert letter.option_count == len(found.recourse.options)
     text = text_of(found)
     assert "We found 8 options." in text
     assert "There are 2 ways to do this: ask us which." in text

@@ -21,12 +21,12 @@ from tests.render.letters import (
 STRENGTHS = ("steady", "unsteady", "fragile")
 WORDS = {
     "en": (
-        "It worked in most of",
-        "in many, but not all, of our tests",
-        "it failed in many of our tests",
+        "Worked in most of our tests",
+        "Not certain: worked in many of our tests, but not in all",
+        "Not reliable: failed in many of our tests",
     ),
-    "de": ("In den meisten unserer", "aber nicht in allen unserer Tests", "nicht verlässlich: In"),
-    "fr": ("dans la plupart de nos tests", "mais pas dans tous.", "pas fiable : cela"),
+    "de": ("Wirkte in den meisten", "Nicht sicher: Wirkte in vielen", "Nicht verlässlich: Wirkte"),
+    "fr": ("dans la plupart de nos tests", "mais pas dans tous.", "Pas fiable : cela"),
     "es": ("en la mayoría de nuestras", "pero no en todas.", "No es fiable: falló en muchas"),
 }
 
@@ -81,11 +81,11 @@ def test_fragile_options_come_last_and_are_marked() -> None:
     letter = written(found, writer())
     assert [one.strength for one in letter.options] == ["unsteady", "steady", "fragile"]
     text = text_of(found)
-    assert "The easiest comes first; the least reliable last." in text
+    assert "The easiest comes first, the least reliable last." in text
     last = text.split('<section class="option">')[-1]
     assert '<p class="note warns">' in last
     assert text.count('class="note warns"') == 1
-    assert "Savings: raise from €1 to €2" in last
+    assert "Raise your savings from €1 to €2" in last
 
 
 def test_where_all_options_are_fragile_or_none_is_nothing_is_said_of_their_order() -> None:

@@ -10,8 +10,7 @@ import pytest
 from recourse_audit.errors import InputError, SettingsError
 from recourse_audit.records.subject import EgoTie, Grade, SubjectReport
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.letter_facts import Letter
-from recourse_audit.render.letters import LetterWriter
+from recourse_audit.render.letters import Letter, LetterWriter
 from recourse_audit.render.templates import Templates
 from tests.render.letters import (
     LANGUAGES,
@@ -42,8 +41,7 @@ def test_an_option_is_told_by_kinds_and_own_attributes() -> None:
     found = report(option(drop("P1000"), move("savings", 2000.0, 17000.0)), ties=MANY)
     text = text_of(found)
     assert "Guarantors: end one of your connections of this kind" in text
-    assert "Savings: raise from €2,000 to €17,000" in text
-    assert "(2 changes, made together)" in text
+    assert "<strong>And</strong> raise your savings from €2,000 to €17,000." in text
     assert "P1000" not in text
 
 
@@ -51,7 +49,7 @@ def test_a_letter_in_german_uses_the_words_and_numbers_of_german() -> None:
     found = report(option(drop("P1000"), move("loan_amount", 9500.5, 7000.0)), ties=MANY)
     text = text_of(found, language="de")
     assert "Bürgen: eine Ihrer Verbindungen dieser Art beenden" in text
-    assert "Kreditbetrag: von 9.500,50\N{NO-BREAK SPACE}€ auf 7.000\N{NO-BREAK SPACE}€" in text
+    assert "Kreditbetrag von 9.500,50\N{NO-BREAK SPACE}€ auf 7.000\N{NO-BREAK SPACE}€" in text
     assert '<html lang="de">' in text
 
 
@@ -224,7 +222,7 @@ def test_who_ends_something_talks_to_us_first_and_knows_what_it_takes(language: 
     text = text_of(report(option(drop("P1000")), ties=MANY), **given)
     first = Words(language, Templates()).say("options.first")
     section = text.split('<section class="options">')[1]
-    assert section.split("<p>")[1].startswith(f"<strong>{first}</strong> ")
+    assert f'<p class="caution"><strong>{first}</strong> ' in section.split("</p>")[0]
     assert '<li>A y. <span class="duty">Beware.</span></li>' in section
     assert first not in text_of(report(option(move("savings", 1.0, 2.0))), **given)
 
@@ -244,7 +242,7 @@ def test_a_letter_that_is_signed_off_says_by_whom_and_until_when() -> None:
     # The day is the letter's own, and nobody says that it was signed off on that day.
     assert "<br>Signed off by A. Example</p>" in text
     assert "We used the program and the data as of 31 October 2026." in text
-    assert "After 16 December 2026, please ask us to check again." in text
+    assert "Please do not rely on this letter after 16 December 2026." in text
     assert "DRAFT" not in text
     assert "draft" not in text.split("</style>")[1]
 

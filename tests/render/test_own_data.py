@@ -9,11 +9,11 @@ from rich.console import Console
 
 from recourse_audit.records.subject import NotAlone, OwnData, SubjectReport
 from recourse_audit.render.i18n import LANGUAGES, Words
-from recourse_audit.render.pages.subject import SubjectPage
 from recourse_audit.render.redaction import Level
+from recourse_audit.render.subject import SubjectPage
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.terminal.subject import show_subject
-from tests.render.subject_pages import read
+from recourse_audit.render.terminal import show_subject
+from tests.render.subject_pages import NAMED, read
 from tests.render.subject_reports import facts, made_report, own_data
 
 NOT_A_CAUSE = "not say what the cause of the decision was."
@@ -27,22 +27,22 @@ def words(**changes: Any) -> str:
 
 def shown(report: SubjectReport, width: int = 120) -> str:
     console = Console(file=io.StringIO(), width=width)
-    show_subject(console, report, full=True)
+    show_subject(console, report, full=True, words=NAMED)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
 def page(report: SubjectReport, level: Level = "auditor") -> str:
-    view = SubjectPage(report, facts(), level=level)
+    view = SubjectPage(report, facts(), level=level, words=NAMED)
     return Templates().render("pages/subject.html", view=view)
 
 
 def test_what_is_decided_without_ties_is_said_and_no_cause_is_claimed() -> None:
-    assert "With all ties removed, the model would still decide denied." in words()
+    assert "With all ties removed, the model would still decide refused." in words()
     alone = own_data().alone
     assert alone is not None
     other = replace(alone, decision="approved", favourable=True, value=0.8)
-    assert "the model would decide approved instead of denied." in words(alone=other)
+    assert "the model would decide approved instead of refused." in words(alone=other)
     none = replace(alone, decision="", probabilities={}, value=None)
     assert "With all ties removed, the model gives no usable answer." in words(alone=none)
     assert words(alone=alone).endswith(
@@ -63,14 +63,14 @@ def test_what_was_not_asked_is_said_with_the_reason() -> None:
 def test_the_subject_learns_the_answer_without_ties() -> None:
     for level in ("subject", "reviewer", "auditor"):
         html = page(made_report(), level)
-        assert "With all ties removed, the model would still decide denied." in html
+        assert "With all ties removed, the model would still decide refused." in html
         assert NOT_A_CAUSE in html
 
 
 def test_a_class_with_a_hostile_name_is_shown_as_text() -> None:
     name = "<b>no</b>[red]"
     report = made_report(classes=(name, "yes"))
-    assert f"would still decide {name}" in shown(report, 400)
+    assert f"would still decide {Words().class_name(name)}" in shown(report, 400)
     assert "<b>no</b>" not in page(report)
 
 

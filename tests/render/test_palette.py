@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from recourse_audit.render.charts.svg import COLOURS
+from recourse_audit.render.drawing import COLOURS
 from recourse_audit.render.templates import Templates
 
 # Linear RGB as it is seen without one kind of cone (Machado, Oliveira and Fernandes 2009).

@@ -9,13 +9,23 @@ from typing import Any
 import pytest
 
 from recourse_audit.errors import SettingsError, TemplateError
+from recourse_audit.render.letter_inputs import Profile, load_profile
 from recourse_audit.render.letters import LetterWriter
-from recourse_audit.render.profiles import Profile, load_profile
 from recourse_audit.render.templates import Templates, template_folder
 from recourse_audit.settings import load_settings
-from tests.render.letters import LANGUAGES, OWN, SIGNED, report, settings, writer, written
+from tests.render.letters import (
+    LANGUAGES,
+    OWN,
+    SIGNED,
+    move,
+    option,
+    report,
+    settings,
+    writer,
+    written,
+)
 
-NAMES = {"generic": LANGUAGES, "us-credit": ("en", "es"), "eu": LANGUAGES}
+NAMES = {"generic": LANGUAGES, "us-credit": ("en", "es"), "eu": LANGUAGES, "uk": ("en",)}
 GENERIC = (template_folder() / "profiles" / "generic.toml").read_text(encoding="utf-8")
 
 
@@ -41,7 +51,7 @@ def test_all_profiles_are_named_here() -> None:
     assert found == set(NAMES)
 
 
-@pytest.mark.parametrize("name", ["us-credit", "eu"])
+@pytest.mark.parametrize("name", ["us-credit", "eu", "uk"])
 def test_what_a_law_asks_for_names_the_law(name: str) -> None:
     profile = loaded(name)
     assert all(block.source for block in profile.blocks if block.part != "remedies")
@@ -66,6 +76,45 @@ def test_a_notice_on_credit_has_all_that_regulation_b_asks_for() -> None:
     ):
         assert words in text
     assert "consumer reporting agency" not in text
+
+
+def test_a_letter_about_credit_names_the_application_and_is_no_offer(tmp_path: Path) -> None:
+    path = tmp_path / "addresses.csv"
+    path.write_text(f"id,name,completed\n{OWN},Alex Example,2026-10-27\n", encoding="utf-8")
+    by = writer(profile="us-credit", addresses=path)
+    letter = written(report(option(move("savings", 1.0, 2.0))), by)
+    assert "incomplete" in by.causes(letter)
+    text = by.html(letter).split("</style>")[1]
+    for words in (
+        '<th scope="row">Complete on</th><td>October 27, 2026</td>',
+        '<th scope="row">Application</th><td>[to be filled in: application]</td>',
+        "<p>Dear Alex Example:</p>",
+        "we used a computer program",
+        "<strong>This is not an offer of credit.</strong>",
+        "result was then favorable",
+        "<h2>Your rights under federal law</h2>",
+        "<p><strong>Equal Credit Opportunity Act.</strong> The Federal",
+        "Sincerely,",
+    ):
+        assert words in text
+    assert "Complete on<" not in writer(profile="generic").html(letter)
+
+
+def test_no_letter_is_signed_off_before_a_profile_is_chosen() -> None:
+    assert writer(profile="").open_slots == ("letters.profile",)
+    with pytest.raises(
+        SettingsError, match=r"before letters\.profile is chosen: write the profile"
+    ):
+        writer(profile="", sign_off=SIGNED)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_nobody_who_took_part_ends_the_rights_of_an_automated_decision(alone: bool) -> None:
+    facts = {"solely_automated": alone, "consumer_credit": True, "database_consulted": False}
+    text = text_of(profile="eu", facts=facts, slots={"officer": "dpo@bank.example"})
+    for words in ("Review by a person.", "contest the decision", "dpo@bank.example", "go to court"):
+        assert words in text
+    assert "<strong>Credit.</strong> Your creditworthiness was assessed with automated" in text
 
 
 def test_outside_information_is_told_only_where_it_was_used() -> None:
@@ -160,7 +209,7 @@ def test_a_language_that_a_profile_lacks_is_refused() -> None:
 
 
 def test_a_profile_that_is_not_there_is_refused() -> None:
-    known = r"there is no profile mars, only eu, generic, us-credit; choose one of them"
+    known = r"there is no profile mars, only eu, generic, uk, us-credit; choose one of them"
     with pytest.raises(SettingsError, match=known):
         loaded("mars")
 
@@ -180,8 +229,8 @@ def test_what_the_profile_does_not_know_is_refused(key: str, value: Any, words: 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("as_of = 2026-11-16\n", "", "as_of: is missing"),
-        ("as_of = 2026-11-16", "as_of = 'soon'", "as_of: "),
+        ("as_of = 2026-11-18\n", "", "as_of: is missing"),
+        ("as_of = 2026-11-18", "as_of = 'soon'", "as_of: "),
         ("max_reasons = 4", "max_reason = 4", "max_reason: is not a known key; did you mean max"),
         ('part = "notice"', 'part = "notices"', r"blocks\[0\]\.part: must be 'notice', 'reasons'"),
         ('when = "reasons"', 'when = "rain"', r"blocks\[1\]\.when: must be one of always, reas"),

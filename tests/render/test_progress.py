@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from recourse_audit.render.terminal import progress as module
-from recourse_audit.render.terminal.progress import audit_progress, progress
+from recourse_audit.render import progress as module
+from recourse_audit.render.progress import audit_progress, progress
 
 
 class Clock:

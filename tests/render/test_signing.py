@@ -14,14 +14,18 @@ import recourse_audit as ra
 from recourse_audit.bundle.reader import open_finished_audit
 from recourse_audit.bundle.verification import verify_bundle
 from recourse_audit.errors import InputError
-from recourse_audit.records.bundle import CAUSES, Review
+from recourse_audit.records.bundle import CAUSES, Review, SignOff
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import RenderOptions
-from recourse_audit.render.letter_facts import Letter, SignOff
-from recourse_audit.render.letter_inputs import Signer, read_ids, read_reviews
-from recourse_audit.render.letters import LetterWriter
-from recourse_audit.render.signing import Entry, Signing, decide
-from recourse_audit.render.write_letters import LetterOptions, write_letters
+from recourse_audit.render.letter_inputs import read_ids, read_reviews
+from recourse_audit.render.letters import Letter, LetterWriter
+from recourse_audit.render.write_letters import (
+    Entry,
+    LetterOptions,
+    Signing,
+    decide,
+    write_letters,
+)
 from tests.bundles import contents
 from tests.command import command, one_line
 from tests.render.conftest import SUBJECTS
@@ -67,7 +71,7 @@ def decided(found: SubjectReport, *, reasons: tuple[Any, ...] = (), **asked: Any
     letter = replace(written(found, by), reasons=reasons)
     reviews = asked.pop("reviews", {})
     given: dict[str, Any] = {"by": SIGNED, "ids": (OWN,)} | asked
-    causes, signing = by.causes(letter), Signing(**given)
+    causes, signing = tuple(by.causes(letter)), Signing(**given)
     return decide(letter, causes, file="f", draft="abc", signing=signing, reviews=reviews)
 
 
@@ -133,7 +137,10 @@ def test_a_letter_that_is_not_named_stays_a_draft() -> None:
         ({"by": SIGNED, "ids": ("P1",), "reopen": True}, "reopen them first, review the drafts"),
         ({"by": SIGNED, "ids": "all", "accept": {"fragile"}}, "not with --all"),
         ({"accept": frozenset({"fragile"})}, "--accept is for letters that are signed off by name"),
-        ({"by": SIGNED, "ids": ("P1",), "accept": {"haste"}}, r"must be one of fragile, no-reason"),
+        (
+            {"by": SIGNED, "ids": ("P1",), "accept": {"haste"}},
+            r"must be one of fragile, incomplete, no-reason",
+        ),
     ],
 )
 def test_words_that_do_not_go_together_are_refused(asked: dict[str, Any], words: str) -> None:
@@ -350,7 +357,7 @@ def test_workers_and_interruptions_make_no_difference_to_what_is_signed(
     def stop(_: int) -> None:
         raise StoppedError
 
-    by = SignOff(name=Signer("A. Clerk"), day=date(2026, 3, 2))
+    by = SignOff(name="A. Clerk", day="2026-03-02")
     later = LetterOptions(signing=Signing(by=by, ids=(ids[1],), accept=frozenset(EVERY_CAUSE)))
     sign(bundle, ids[0])
     other = tmp_path / "other"
@@ -411,11 +418,11 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_a_person_without_a_letter_cannot_be_signed_for(
     bundle: Path, ids: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = LetterWriter.draft
+    real = LetterWriter.facts
 
-    def draft(self: LetterWriter, found: SubjectReport, *more: Any) -> Letter | None:
+    def facts(self: LetterWriter, found: SubjectReport, *more: Any) -> Letter | None:
         return None if found.subject.id == ids[0] else real(self, found, *more)
 
-    monkeypatch.setattr(LetterWriter, "draft", draft)
+    monkeypatch.setattr(LetterWriter, "facts", facts)
     with pytest.raises(InputError, match=f"there is no letter to {ids[0]}"):
         sign(bundle, ids[0])

@@ -4,13 +4,13 @@ import re
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, get_args
 
 import networkx as nx
 import pytest
 
 from recourse_audit.records.model import (
-    NOTES,
+    NoteCode,
     Repeats,
 )
 from recourse_audit.records.recourse import (
@@ -25,8 +25,8 @@ from recourse_audit.records.recourse import (
 )
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.i18n import LANGUAGES, PLACEHOLDER, Words
-from recourse_audit.render.pages.subject import SubjectPage
 from recourse_audit.render.redaction import LEVELS, Level
+from recourse_audit.render.subject import SubjectPage
 from recourse_audit.render.templates import Templates
 from tests.render.subject_reports import (
     PROBES,
@@ -42,6 +42,8 @@ from tests.render.subject_reports import (
 OTHERS = [language for language in LANGUAGES if language != "en"]
 # What a user's files say: it is not ours to translate.
 CLASSES = ("xnegx", "xposx")
+# Words that are the same in English and another language.
+SAME = {"Person", "Effort"}
 
 
 @cache
@@ -50,24 +52,12 @@ def words_of(language: str) -> Words:
 
 
 @pytest.mark.parametrize("language", OTHERS)
-def test_every_message_is_in_every_language_with_its_placeholders(language: str) -> None:
-    words, english = words_of(language), words_of("en")
-    assert set(words.keys) == set(english.keys)
-    for key in english.keys:
-        ours, theirs = english.forms(key), words.forms(key)
-        assert len(ours) == len(theirs), key
-        for one, other in zip(ours, theirs, strict=True):
-            needed, there = (set(PLACEHOLDER.findall(text)) for text in (one, other))
-            assert needed - {"count"} == there - {"count"}, key
-
-
-@pytest.mark.parametrize("language", OTHERS)
 def test_every_message_of_the_page_differs_from_the_english_one(language: str) -> None:
     words, english = words_of(language), words_of("en")
     for key in english.keys:
         if not key.startswith("subject.") or not _letters(english.forms(key)[-1]):
             continue
-        assert words.forms(key) != english.forms(key), key
+        assert words.forms(key) != english.forms(key) or words.say(key) in SAME, key
 
 
 def _letters(text: str) -> str:
@@ -90,8 +80,8 @@ def reports() -> dict[str, SubjectReport]:
         full,
         options=(option(actions, 1.0, classes=CLASSES, robustness=fragile, verified=False),),
     )
-    notes = {name: NOTES[name] for name in NOTES}
-    broken = replace(PROBES, notes={**notes, "repeats": "x", "whole_graph": "x"})
+    figures = dict.fromkeys(("calls", "differed", "largest", "declared", "used", "loops"), 0.25)
+    broken = replace(PROBES, notes=dict.fromkeys(get_args(NoteCode), figures))
     open_ = Certificate(
         max_changes=3,
         tried=10,
@@ -138,7 +128,7 @@ class _Text(HTMLParser):
         found = dict(attrs)
         if self._quoted or (tag == "span" and found.get("lang") == "en"):
             self._quoted += 1
-        self._style = tag == "style"
+        self._style = tag in ("style", "script")
         self.words += [value for name, value in attrs if name == "aria-label" and value]
 
     def handle_endtag(self, tag: str) -> None:

@@ -17,13 +17,14 @@ def test_a_subject_is_shown_with_decision_ladder_options_counterfactuals_and_cau
     finished = command("explain", lending_audit(tmp_path), "P0004", "--full")
     assert finished.err == ""
     assert finished.out.startswith(
-        "P0004: denied. On own data alone the model would decide the same."
+        "P0004: refused. On their own data alone, the model would decide the same."
     )
     text = " ".join(finished.out.split())
     for words in (
-        *("Probability of approved: 0.0", "As decided", "Own data alone", "○", "│"),
-        *("What could change the decision", "counterfactuals from the search"),
-        *("Simulatability ν", "Relevance |μ|", "Dominates", "whole graph 0.0"),
+        *("Approval probability 0.0", "As decided", "Own data alone", "○", "│"),
+        *("Late payments", "approved median", "of all", "Own data: one item"),
+        *("What could change the decision", "Counterfactuals from the search"),
+        *("Simulatability ν", "Relevance |μ|", "Dominates", "On the whole graph: 0.0"),
         *("subgraphs of up to 4 people, within 2 ties", "not its only or true cause"),
     ):
         assert words in text, words
@@ -54,8 +55,8 @@ def test_markup_and_control_characters_in_ids_are_shown_as_text(tmp_path: Path) 
     [
         ("dropout", "The same question gets different answers"),
         ("tie_order", "Answers depend on the order in which ties are listed"),
-        ("node_order", "Answers depend on the order in which nodes are listed"),
-        ("batch", "A graph's answer changes with what is asked beside it"),
+        ("node_order", "Answers depend on the order in which people are listed"),
+        ("batch", "answer changes with what is asked beside it"),
         ("ties", "Answers do not change when ties do"),
     ],
 )
@@ -63,7 +64,7 @@ def test_a_failed_probe_is_told_in_the_first_lines_once(
     trap: str, words: str, tmp_path: Path
 ) -> None:
     finished = command("explain", small_audit(tmp_path, trap), "a", "c")
-    assert finished.out.startswith(f"! {words}")
+    assert words in finished.out[: len(words) + 12]
     assert finished.out.count(words) == 1
 
 
@@ -74,9 +75,9 @@ def test_a_sound_model_starts_with_the_decision(tmp_path: Path) -> None:
 def test_a_person_without_ties_gets_a_sentence_and_no_caution(tmp_path: Path) -> None:
     finished = command("explain", small_audit(tmp_path), "lonely")
     assert finished.code == 0
-    assert "lonely has no ties; the decision rests on own data alone." in finished.out
+    assert "lonely has no ties; the decision rests on their own data alone." in finished.out
     assert "As decided" in finished.out
-    assert "If one tie were not there" not in finished.out
+    assert "Ties: without" not in finished.out
 
 
 def test_a_stream_that_cannot_hold_the_signs_still_gets_the_figures(tmp_path: Path) -> None:
@@ -98,13 +99,13 @@ def test_options_are_shown_with_all_that_goes_with_them(columns: int, tmp_path: 
     assert f"Status: {status_name('verified')}." in words
     for part in (
         "What could change the decision: 1 option",
-        "4 of 7 tried; the other 3 contain one that already works.",
-        "1 End the address tie with P1761",
-        "0.220 → 0.534, 0.034 past the cut-off; effort 1;",
+        "are covered: 4 were tried, and 3 only add to one that already works.",
+        "1 End one address tie (with P1761)",
+        "Effort: 1; 0.534 0.034 past the cut-off;",
         "Worse for P0727.",
     ):
         assert part in words, part
-    assert re.search(r"tests \(\d+ of 50\)", words)
+    assert re.search(r"\d+ of 50 tests", words)
     assert max(len(line) for line in out.splitlines()) <= columns
 
 
@@ -130,9 +131,8 @@ def test_a_change_tried_by_hand_is_shown_with_what_the_policy_says(tmp_path: Pat
     settings = lending_audit(tmp_path)
     words = ("--what-if", "savings=20000", "--what-if", "drop P0029-P1761")
     out = " ".join(command("explain", settings, "P0029", *words).out.split())
-    assert "drop the address tie P0029 - P1761; savings 2,540 → 20,000" in out
-    assert "decided approved with probability" in out
-    assert "margin +" in out
+    assert "What if: move to another address (with P1761); raise savings from €2,540 to" in out
+    assert re.search(r"\? 0\.\d+ → 0\.\d+, approved\.", out)
     document = command("explain", settings, "P0029", *words, "--json").document["what_if"]
     assert document["favourable"] is True
     assert [action["do"] for action in document["actions"]] == ["drop", "set"]
@@ -177,9 +177,9 @@ def test_where_no_tie_moves_the_answer_no_explanation_is_shown(tmp_path: Path) -
 @pytest.mark.parametrize("words", [("gcn.onnx",), ("outside_normalised.onnx",), ("audit.toml",)])
 def test_a_model_with_what_to_write_fits_a_terminal(words: tuple[str, ...]) -> None:
     finished = command("inspect", *(SAMPLES / word for word in words), columns=80)
-    assert "Model checks: 5 of 5 passed. Reach: 2 hops." in finished.out
-    assert "  edge_index " in finished.out
-    assert not [line for line in finished.out.splitlines()[1:] if line.endswith("…")]
+    assert "Model checks: 5 of 5 passed. Reach: 2 ties." in finished.out
+    assert "edge_index " in finished.out
+    assert not [line for line in finished.out.splitlines()[2:] if line.endswith("…")]
     assert max(map(len, finished.out.splitlines())) <= 80
 
 
@@ -195,5 +195,5 @@ def test_people_of_the_sample_fit_a_terminal_and_the_full_view_has_the_rest(
         assert brief.out.splitlines()[0] == full.splitlines()[0]
         assert len(full.splitlines()) > len(brief.out.splitlines())
         for line in brief.out.splitlines():
-            if line.startswith(("  As decided", "  Own data alone")):
+            if line.startswith(("As decided", "Own data alone")):
                 assert line in full.splitlines()

@@ -16,10 +16,10 @@ from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.records.subject import SubjectReport
-from recourse_audit.search.moexp import Search
-from recourse_audit.search.pareto import GAP, PairTable, pair_table
+from recourse_audit.search.evaluation import Scope
+from recourse_audit.search.moexp import Outcome, Search
+from recourse_audit.search.pareto import GAP, PairTable
 from recourse_audit.search.ranking import Layers, Ranking
-from recourse_audit.search.results import Outcome, Scope
 from recourse_audit.search.subtrees import Level
 from recourse_audit.settings import ModelSettings
 from tests.decisions import decisions_over
@@ -115,8 +115,8 @@ class Table:
     def layers(self) -> Iterator[Ints]:
         """The non-dominated layers of the subject's pairs."""
         layers, only = Layers(self.ranking), np.arange(self.table.roots) == self.root
-        while len(layer := layers.peel(only)):
-            yield layer.pairs
+        while len(pairs := layers.peel(only).pairs):
+            yield pairs
 
 
 def named_trees(graph: Graph, levels: Sequence[Level], pairs: Indices) -> list[TieSet]:
@@ -135,7 +135,7 @@ class Recorder:
     def __init__(self, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
         self._graph = graph
         self._last: list[Table] = []
-        monkeypatch.setattr("recourse_audit.search.results.pair_table", self._recorded)
+        monkeypatch.setattr("recourse_audit.search.moexp.PairTable", self._recorded)
 
     def run(self, search: Search, subjects: Sequence[int]) -> dict[int, tuple[SearchResult, Table]]:
         """Search for all subjects together."""
@@ -149,7 +149,7 @@ class Recorder:
     def _recorded(
         self, levels: Sequence[Level], scores: Floats, pairs: Indices, roots: int
     ) -> PairTable:
-        table = pair_table(levels, scores, pairs, roots)
+        table = PairTable(levels, scores, pairs, roots)
         trees = named_trees(self._graph, levels, pairs)
         self._last += [Table(table=table, every_tree=trees, root=root) for root in range(roots)]
         return table

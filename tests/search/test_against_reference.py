@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from recourse_audit.records.search import Counterfactual, FrontPair, SearchResult
-from recourse_audit.search.ranking import Layers, count_dominated
-from recourse_audit.search.results import Scope
+from recourse_audit.search.evaluation import Scope
+from recourse_audit.search.ranking import Layers, RankedPairs, count_dominated
 from tests.cases import Cases
 from tests.onnx_models import sum_network
 from tests.search.engine import Key, Recorder, Table, new_search, open_batcher
@@ -243,7 +243,7 @@ def assert_same_counts(reference: Reference, result: SearchResult, case: Case) -
 def assert_same_ranks_and_layers(reference: Reference, table: Table) -> None:
     """Ranks of all pairs, the first 25 layers, and how many pairs some of them dominate."""
     keys = table.keys(table.places)
-    figures = table.ranking.figures(table.places)
+    figures = RankedPairs(table.ranking, table.places)
     ranks = zip(figures.simulatability_rank.tolist(), figures.relevance_rank.tolist(), strict=True)
     points = zip(figures.simulatability.tolist(), figures.relevance.tolist(), strict=True)
     by_key = {(pair.explanation, pair.kept): pair for pair in reference.pairs}
@@ -260,7 +260,7 @@ def assert_same_ranks_and_layers(reference: Reference, table: Table) -> None:
     expected = [reference.dominated_by(pair) for pair in firsts]
     front = Layers(table.ranking).peel()
     for on_front in (np.arange(len(chosen)) == 0, np.zeros(len(chosen), bool)):
-        assert count_dominated(table.ranking, front, chosen, on_front).tolist() == expected
+        assert count_dominated(table.ranking, front, chosen, on_front) == expected
 
 
 def assert_same_result(

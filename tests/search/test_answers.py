@@ -12,7 +12,8 @@ from recourse_audit.audit.report import explain
 from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.records.search import SearchFailure, SearchResult
-from recourse_audit.search.results import Outcome, Scope
+from recourse_audit.search.evaluation import Scope
+from recourse_audit.search.moexp import Outcome
 from recourse_audit.settings import Settings
 from tests.onnx_models import Parts, Sheet, aggregate, ends, node_count, sum_network
 from tests.search.engine import in_full, new_search, open_batcher, whole_answers

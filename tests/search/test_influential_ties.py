@@ -20,9 +20,9 @@ from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.search import Carriers, Counterfactual, SearchResult, WholeGraph
 from recourse_audit.search import influential_ties
+from recourse_audit.search.evaluation import Scope
 from recourse_audit.search.influential_ties import MAX_TIES, on_whole_graph
-from recourse_audit.search.moexp import Search
-from recourse_audit.search.results import Naming, Scope
+from recourse_audit.search.moexp import Naming, Search
 from recourse_audit.settings import ModelSettings
 from tests.audits import SAMPLES
 from tests.decisions import decisions_over

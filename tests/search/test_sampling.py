@@ -14,12 +14,11 @@ from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.records.search import Sample, SearchResult
-from recourse_audit.search.evaluation import Evaluator
-from recourse_audit.search.pareto import PairTable, Whole
-from recourse_audit.search.ranking import Layer, Ranking, winners
-from recourse_audit.search.results import Scope
+from recourse_audit.search.evaluation import Evaluator, Scope, Whole
+from recourse_audit.search.pareto import PairTable
+from recourse_audit.search.ranking import RankedPairs, Ranking, winners
 from recourse_audit.search.sampling import Closure, SubtreeSampler, automorphisms, shapes
-from recourse_audit.search.subtrees import LocalGraph, Trees, count_subtrees, local_graph, subtrees
+from recourse_audit.search.subtrees import LocalGraph, Trees, count_subtrees, subtrees
 from tests.onnx_models import sum_network
 from tests.search.engine import (
     Recorder,
@@ -82,7 +81,7 @@ DRAWINGS = {
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_every_subtree_is_drawn_equally_often(name: str, max_nodes: int) -> None:
     graph = graph_of(DRAWINGS[name])
-    local = local_graph(graph, np.array([0]), 3)
+    local = LocalGraph(graph, np.array([0]), 3)
     expected = [tree for tree in enumerated(graph, local, max_nodes) if tree]
     sampler = SubtreeSampler(local, max_nodes)
     walks = 400 * len(expected)
@@ -112,7 +111,7 @@ def test_a_great_hub_far_away_does_not_blur_the_draws_nearby() -> None:
     for child in children:
         ties += [(root, child), *((child, child + step) for step in range(1, 5))]
     graph = from_arrays(np.ones((children[-1] + 5, 1)), np.array(ties).T)
-    local = local_graph(graph, np.array([root]), 5)
+    local = LocalGraph(graph, np.array([root]), 5)
     sampler = SubtreeSampler(local, 6)
     counts: Counter[int] = Counter()
     for trees, _ in sampler.draw(np.random.default_rng(0), 300_000):
@@ -128,7 +127,7 @@ def test_a_great_hub_far_away_does_not_blur_the_draws_nearby() -> None:
 @pytest.mark.parametrize("max_nodes", SIZES)
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_the_estimate_of_the_total_is_near_the_exact_count(name: str, max_nodes: int) -> None:
-    local = local_graph(graph_of(DRAWINGS[name]), np.array([0]), 3)
+    local = LocalGraph(graph_of(DRAWINGS[name]), np.array([0]), 3)
     sampler = SubtreeSampler(local, max_nodes)
     sampler.draw(np.random.default_rng(1), 40_000)
     assert sampler.estimated_total() == pytest.approx(count_subtrees(local, max_nodes), rel=0.1)
@@ -151,7 +150,7 @@ def test_as_many_subtrees_as_the_budget_are_searched_in_full_and_one_more_is_sam
     }
     for name, drawing in drawings.items():
         graph = graph_of(drawing)
-        total = count_subtrees(local_graph(graph, np.array([0]), 2), max_nodes)
+        total = count_subtrees(LocalGraph(graph, np.array([0]), 2), max_nodes)
         assert total is not None
         if total <= 2**max_nodes:
             continue
@@ -179,9 +178,9 @@ class FirstChoice:
         self.explanations: list[int] = []
         monkeypatch.setattr("recourse_audit.search.sampling.winners", self._noted)
 
-    def _noted(self, table: PairTable, front: Layer) -> Ints:
+    def _noted(self, table: PairTable, front: RankedPairs) -> Ints:
         chosen = winners(table, front)
-        figures = Ranking(table).figures(chosen)
+        figures = RankedPairs(Ranking(table), chosen)
         self.points.append((float(figures.simulatability[0]), float(figures.relevance[0])))
         self.explanations.append(len(table.simulatability) - 1)
         return chosen
@@ -193,7 +192,7 @@ def point(result: SearchResult) -> tuple[float, float]:
 
 
 def points_of(table: Table) -> list[tuple[float, float]]:
-    figures = table.ranking.figures(table.places)
+    figures = RankedPairs(table.ranking, table.places)
     return list(zip(figures.simulatability.tolist(), figures.relevance.tolist(), strict=True))
 
 
@@ -210,7 +209,7 @@ def test_a_sampled_winner_keeps_what_its_sample_promises(
     result, table = recorder.run(search, [3])[3]
     sample = sample_of(result)
     assert sample.confidence == 0.95
-    assert sample.of == count_subtrees(local_graph(graph, np.array([3]), 2), 4)
+    assert sample.of == count_subtrees(LocalGraph(graph, np.array([3]), 2), 4)
     assert not sample.of_is_estimate
     assert 1 <= sample.drawn <= len(table.trees) - 1 <= budget
     assert result.extent.subgraphs == sample.of
@@ -253,7 +252,7 @@ def test_the_bound_holds_in_repeated_samples(model: Path, monkeypatch: pytest.Mo
     batcher = batcher_for(model, graph)
     recorder = Recorder(graph, monkeypatch)
     _, everything = recorder.run(new_search(graph, batcher, Scope(budget=10**6)), [3])[3]
-    figures = everything.ranking.figures(everything.places)
+    figures = RankedPairs(everything.ranking, everything.places)
     explanation = everything.table.explanation(everything.places)
     held = []
     for seed in range(25):
@@ -352,7 +351,7 @@ def test_a_star_with_9000_leaves_is_answered_within_its_budget_and_in_bounded_me
 def test_a_closure_numbers_each_tree_by_the_one_it_grew_from(model: Path) -> None:
     graph = crowd()
     batcher = batcher_for(model, graph)
-    local = local_graph(graph, np.array([3]), 2)
+    local = LocalGraph(graph, np.array([3]), 2)
     closure = Closure(
         local,
         Evaluator(graph, batcher, Whole.of_answers(whole_answers(batcher, graph)), np.array([3])),
@@ -363,7 +362,7 @@ def test_a_closure_numbers_each_tree_by_the_one_it_grew_from(model: Path) -> Non
         for trees, _ in sampler.draw(np.random.default_rng(seed), 30):
             if len(trees):
                 closure.add(trees)
-                assert not closure.is_new(trees).any()
+                assert not len(closure.new_among(trees))
     levels, _ = closure.levels()
     assert len(closure) == sum(len(level) for level in levels)
     for below, level in pairwise(levels):

@@ -18,8 +18,8 @@ from recourse_audit.records.search import SearchResult
 from recourse_audit.search import evaluation
 from recourse_audit.search import moexp as blocks_module
 from recourse_audit.search import ranking as objective_grid
+from recourse_audit.search.evaluation import Scope
 from recourse_audit.search.moexp import Block, Search, blocks, subtree_bounds
-from recourse_audit.search.results import Scope
 from tests.onnx_models import sum_network
 from tests.search.engine import in_full, new_search, open_batcher, results_by_subject
 

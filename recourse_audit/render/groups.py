@@ -1,0 +1,563 @@
+"""What the templates about groups ask for: names, directions, which rows there are, drawings.
+
+In: the record of the group stage. The sentences are macros of `pieces/group_words.html`, so that
+the index, the group report, its annex, the terminal and `--fail-on` say the same of the same gap.
+Plus, and right, is worse for the group that is named first.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from html import unescape
+from typing import Any, Protocol, TypeVar
+
+from recourse_audit.records.group_figures import (
+    ActionFigures,
+    ActionSet,
+    Comparison,
+    ErrorGap,
+    ErrorRates,
+    Family,
+    Group,
+    Measure,
+    OwnDataRates,
+    Rate,
+    ServedGroups,
+    Verdict,
+    WorseOff,
+)
+from recourse_audit.records.groups import Change, Finding, GroupReport, GroupTable
+from recourse_audit.records.recourse import SEARCHED, CommonAction, RecourseStatus
+from recourse_audit.render.drawing import (
+    Axis,
+    Part,
+    Picture,
+    Strip,
+    axis_row,
+    effort_strip,
+    effort_ticks,
+    gap_strip,
+    gaps_axis,
+    share_bar,
+)
+from recourse_audit.render.i18n import Words
+from recourse_audit.render.templates import Templates
+from recourse_audit.render.text import agreement_sentences, plain
+
+SENTENCES = "pages/pieces/group_words.html"
+NOTHING = "\N{EN DASH}"  # a figure that does not exist, or is left out
+UNSEEN = 0.0005  # half of the last digit of a share
+# A ratio this close to a whole number is said as one: twice; about twice.
+EXACT, ABOUT = 0.05, 0.10
+NEXT = 1e-9  # a ratio at a bound is within it, however its digits round
+MOST_TIMES = 10
+PARTS = {2: "half", 3: "third", 4: "quarter"}
+# The words for a gap that is worse for the group, and for one that is better.
+WAYS: dict[Measure, tuple[str, str]] = {
+    "adverse_rate": ("more", "fewer"),
+    "feasibility": ("fewer", "more"),
+    "cost": ("worse", "better"),
+}
+MOST_GROUPS = 6  # in a card
+MOST_ROWS = 12  # in the plot of gaps
+PLOTTED: tuple[Measure, ...] = ("adverse_rate", "feasibility")
+MOST_ATTRIBUTES = 3  # on the page, which a board reads; all others are in the annex
+SHARES = Axis(low=0.0, high=1.0, ticks=(0.0, 0.25, 0.5, 0.75, 1.0))
+TAGS = re.compile(r"<[^>]*>")
+Row = tuple[str, str, dict[Measure, Comparison]]
+
+
+class _Gap(Protocol):
+    @property
+    def group(self) -> str: ...
+
+
+G = TypeVar("G", bound=_Gap)
+
+
+def find_gap(gaps: Iterable[G], group: str, **fields: object) -> G | None:
+    """The gap of a group, in one measure or table where that is asked for."""
+    return next(
+        (
+            gap
+            for gap in gaps
+            if gap.group == group
+            and all(getattr(gap, name) == value for name, value in fields.items())
+        ),
+        None,
+    )
+
+
+class GroupPage:
+    """A group report and its words; `has_paper` says whether there are PDFs to link to.
+
+    Import `group_words.html` with context, with this as `gaps`; or ask `say` for a macro's text.
+    """
+
+    nothing, ways, text = NOTHING, WAYS, staticmethod(plain)
+    find = staticmethod(find_gap)
+
+    def __init__(
+        self,
+        report: GroupReport,
+        words: Words | None = None,
+        templates: Templates | None = None,
+        *,
+        has_paper: bool = True,
+    ) -> None:
+        self.report = report
+        self.words = words or Words()
+        self.has_paper = has_paper
+        self._templates = templates
+        self.singles = tuple(table for table in report.tables if len(table.attributes) == 1)
+        self.crossed = tuple(table for table in report.tables if len(table.attributes) > 1)
+        self.all_tables = (*self.singles, *self.crossed)
+
+    def say(self, macro: str, /, *given: object) -> str:
+        """What a macro of `group_words.html` says, as one line of text without markup."""
+        markup = str(getattr(self.macros, macro)(*given))
+        return re.sub(r"[^\S\xa0]+", " ", unescape(TAGS.sub("", markup))).strip()
+
+    @cached_property
+    def macros(self) -> Any:
+        """The macros of `group_words.html`, which return markup."""
+        return (self._templates or Templates()).macros(SENTENCES, gaps=self)
+
+    # ------------------------------------------------------------------ findings
+
+    def findings(self, family: Family, verdict: Verdict | None = None) -> list[Finding]:
+        """The comparisons of a family, with this verdict or any, by rank."""
+        found = (one for one in self.report.findings if one.family == family)
+        return [one for one in found if verdict in (None, one.verdict)]
+
+    @property
+    def headline(self) -> Finding | None:
+        """The finding to lead with, if there is one."""
+        first = next(iter(self.report.findings), None)
+        return first if first is not None and first.headline else None
+
+    @property
+    def smallest_gaps(self) -> tuple[float, ...]:
+        """The smallest and the largest gap that unsettled comparisons would have found."""
+        seen = [
+            finding.smallest_gap
+            for finding in self.report.findings
+            if finding.verdict == "not settled" and finding.smallest_gap is not None
+        ]
+        return (min(seen), max(seen)) if seen else ()
+
+    @property
+    def all_against(self) -> tuple[str, str] | None:
+        """The attribute and the group that all crossed gaps that are shown have in common."""
+        shown = self.findings("crossed", "gap shown")
+        groups = {
+            (table.name, one.name): (table, one) for table in self.crossed for one in table.by_group
+        }
+        values = [
+            set(zip(table.attributes, group.values, strict=True))
+            for gap in shown
+            if (
+                found := groups.get(
+                    (gap.table, gap.group if gap.worse == "group" else gap.reference)
+                )
+            )
+            for table, group in [found]
+        ]
+        shared = set.intersection(*values) if values else set()
+        return shared.pop() if len(shown) > 1 and len(shared) == 1 else None
+
+    def worse_off(self, table: GroupTable, measure: Measure, worse: WorseOff) -> list[str]:
+        """The groups with a gap that is shown, against them or against the reference."""
+        return [
+            self.people(table.name, gap.group)
+            for gap in table.comparisons
+            if (gap.measure, gap.worse) == (measure, worse)
+        ]
+
+    @property
+    def worse_people(self) -> list[str]:
+        """The people whom a gap of a single attribute is shown against, each once."""
+        shown = self.findings("single", "gap shown")
+        worse = ((gap.table, gap.group if gap.worse == "group" else gap.reference) for gap in shown)
+        return [self.people(*names) for names in dict.fromkeys(worse)]
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether any test rests on a sample of those compared."""
+        found = (gap.precision for table in self.report.tables for gap in table.comparisons)
+        return any(precision is not None and precision.sampled for precision in found)
+
+    # ------------------------------------------------------------------ names
+
+    def attribute(self, name: str) -> str:
+        """An attribute, or two crossed: origin, gender; everyone for figures of everyone."""
+        if name == "overall":
+            return self.words.say("report.everybody")
+        return ", ".join(map(self.words.name, name.split(" x ")))
+
+    def name(self, table: str, name: str) -> str:
+        """A group as the label of a row: South; of a name that two attributes have, whose."""
+        group = self.report.by_group.get(table, {}).get(name)
+        text = self.words.name(name) if group is None else self.label(group)
+        alike = [one for one in self.report.tables if any(g.name == name for g in one.by_group)]
+        return text if len(alike) < 2 else f"{text} ({self.attribute(table)})"
+
+    def label(self, group: Group) -> str:
+        """A group by its values; of people without one, and of several groups, that is said."""
+        words = self.words
+        if group.pooled:
+            return words.say_count("board.other", group.pooled)
+        named = {"unknown": "unknown", "pooled": "board.pooled"}
+        return ", ".join(
+            words.name(value)
+            if kind == "known"
+            else words.say("board.no_value" if kind == "unknown" and "(" in value else named[kind])
+            for value, kind in zip(group.values, group.kinds, strict=True)
+        )
+
+    def people(self, table: str, name: str) -> str:
+        """The people of a group in a sentence: people in the South."""
+        words, group = self.words, self.report.by_group.get(table, {}).get(name)
+        attributes = table.split(" x ")
+        if group is None:
+            return words.people(attributes[0], name)
+        if group.pooled:
+            return words.say_count("people.other", group.pooled)
+        first, *others = [
+            words.people(attribute, value)
+            if kind == "known"
+            else words.say("people.unknown", attribute=words.name(attribute))
+            for attribute, value, kind in zip(attributes, group.values, group.kinds, strict=True)
+        ]
+        if not others:
+            return first
+        names = ", ".join(map(words.name, group.values[1:]))
+        return words.say("people.crossed", people=first, others=names)
+
+    def size(self, difference: float) -> str:
+        """The size of a difference in points, without a sign or a unit."""
+        return "0" if abs(difference) < UNSEEN else self.words.points(abs(difference)).lstrip("+")
+
+    def often(self, value: float | None, reference: float | None) -> tuple[str, str]:
+        """A ratio of shares in words (half as often), and whether *as* or *than* goes with it."""
+        words = self.words
+        ratio = value / reference if value and reference else 0.0
+        size = max(ratio, 1 / ratio) if ratio else 0.0
+        whole = round(size)
+        if ratio > 1 and whole > MOST_TIMES:
+            return words.say("often.many", times=words.number(MOST_TIMES)), "times"
+        near = whole >= 2 and abs(size - whole) <= ABOUT * whole + NEXT
+        if not near or (ratio < 1 and whole not in PARTS):
+            more = (value or 0.0) > (reference or 0.0)
+            return words.say("often.more" if more else "often.less"), "than"
+        if ratio > 1 and whole > 2:
+            text = words.say("often.times", times=words.number(whole))
+        else:
+            text = words.say(f"often.{PARTS[whole] if ratio < 1 else 'twice'}")
+        if abs(size - whole) > EXACT * whole + NEXT:
+            text = words.say("often.about", often=text)
+        return text, "times"
+
+    # ------------------------------------------------------------------ the first block
+
+    @cached_property
+    def leading(self) -> Finding | None:
+        """The finding that the cards are about: the headline, or the largest gap."""
+        if self.headline is not None:
+            return self.headline
+        ranked = [*self.findings("single"), *self.findings("crossed")]
+        shares = [one for one in ranked if one.measure != "cost" and one.family == ranked[0].family]
+        return max(shares or ranked, key=lambda one: one.gap, default=None)
+
+    @cached_property
+    def table(self) -> GroupTable | None:
+        """The table that the cards are about; None where every table is left out."""
+        name = self.leading.table if self.leading is not None else None
+        tables = self.report.tables if name is not None else self.singles
+        return next((table for table in tables if name in (None, table.name)), None)
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups in the cards: that of the finding, the reference, and the largest."""
+        table = self.table
+        if table is None:
+            return ()
+        first = [self.leading and self.leading.group, table.reference]
+
+        def rank(group: Group) -> tuple[int, int]:
+            place = first.index(group.name) if group.name in first else len(first)
+            return place, -group.decisions.people
+
+        return tuple(sorted(table.by_group, key=rank)[:MOST_GROUPS])
+
+    def comparison(self, measure: Measure) -> Comparison | None:
+        """The comparison that a card is about."""
+        if self.leading is None or self.table is None:
+            return None
+        return find_gap(self.table.comparisons, self.leading.group, measure=measure)
+
+    @property
+    def own_data(self) -> dict[str, OwnDataRates]:
+        """Refusals on own data alone, by group; empty where they are not known or left out."""
+        name = None if self.table is None else self.table.name
+        tables = self.report.own_data.tables
+        return next((one.by_group for one in tables if one.table == name), {})
+
+    @property
+    def without_option(self) -> dict[str, Rate]:
+        """Who would be approved without their ties and has no option, by group."""
+        found = {name: rates.no_option for name, rates in self.own_data.items()}
+        return {name: rate for name, rate in found.items() if rate is not None}
+
+    @cached_property
+    def all_rows(self) -> list[Row]:
+        """Every group of a single attribute against its reference, in each measure of the plot."""
+        rows: dict[tuple[str, str], dict[Measure, Comparison]] = {}
+        for table in self.singles:
+            for gap in table.comparisons:
+                if gap.measure in PLOTTED:
+                    rows.setdefault((table.name, gap.group), {})[gap.measure] = gap
+        return [(table, group, gaps) for (table, group), gaps in rows.items()]
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The groups in the plot; of many, those with the largest gaps, in their order."""
+        largest = sorted(
+            self.all_rows, key=lambda row: -max(abs(gap.gap) for gap in row[2].values())
+        )
+        return [row for row in self.all_rows if row in largest[:MOST_ROWS]]
+
+    @property
+    def measures(self) -> list[Measure]:
+        """The measures in the plot: those with comparisons."""
+        return [measure for measure in PLOTTED if any(measure in row[2] for row in self.all_rows)]
+
+    @cached_property
+    def axis(self) -> Axis:
+        """One scale for all gaps."""
+        gaps = [gap for *_, gaps in self.rows for gap in gaps.values()]
+        ends = [end for gap in gaps if (end := gap.gap_interval) is not None]
+        places = [*(gap.gap for gap in gaps), *(e.low for e in ends), *(e.high for e in ends)]
+        return gaps_axis(places, self.report.concern)
+
+    def draw_bar(self, alt: str, *parts: tuple[Part, float]) -> Picture:
+        """Shares from nothing to everybody."""
+        return share_bar(parts, alt)
+
+    def draw_gap(self, gap: Comparison, alt: str) -> Picture:
+        """A gap with its interval; right is worse."""
+        return gap_strip(self.axis, gap.gap, gap.gap_interval, alt)
+
+    def draw_axis(self) -> Picture:
+        """The figures below the plot."""
+        return axis_row(self.axis, [self.say("tick", place) for place in self.axis.ticks])
+
+    # ------------------------------------------------------------------ the report and its annex
+
+    @property
+    def first_attributes(self) -> tuple[GroupTable, ...]:
+        """The attributes that the page has charts of: first those with the most gaps shown."""
+        shown = [one.table for one in self.report.findings if one.verdict == "gap shown"]
+        ranked = sorted(self.singles, key=lambda table: -shown.count(table.name))
+        return tuple(table for table in self.singles if table in ranked[:MOST_ATTRIBUTES])
+
+    @property
+    def days(self) -> list[str]:
+        """The first and the last day of the audit, once if they are the same; empty if unknown."""
+        ran = self.report.ran
+        return [] if ran is None else [*dict.fromkeys(map(self.words.day, (ran.first, ran.last)))]
+
+    @property
+    def agreement(self) -> tuple[str, ...]:
+        """How far the record and the model agree; nothing without a record."""
+        found = self.report.agreement
+        return () if found is None else agreement_sentences(found, self.words)
+
+    @property
+    def confidence(self) -> str:
+        """How sure intervals are: 95%."""
+        return self.words.whole_percent(1 - self.report.alpha)
+
+    @property
+    def result_words(self) -> list[str]:
+        """What the audit found, by status: has an option 253 (48.6%)."""
+        found = self.report.overall.outcomes
+        assert found is not None
+        of = found.feasibility.of
+        counts: dict[RecourseStatus, int | None] = {
+            "verified": found.verified,
+            "certified_infeasible": found.certified_infeasible,
+            "not_found_within_budget": found.not_found_within_budget,
+            "error": found.errors or None,
+            "model_disagrees": found.disagreeing or None,
+        }
+        return [
+            f"{self.words.status(status)} {self.words.number(count)}"
+            + (f" ({self.words.percent(count / of)})" if of and status in SEARCHED else "")
+            for status, count in counts.items()
+            if count is not None and (count or status in SEARCHED[:2])
+        ]
+
+    def favourable_share(self, group: Group) -> float | None:
+        """The share of favourable decisions among those decided on."""
+        decided = group.decisions.refused + group.decisions.favourable
+        return group.decisions.favourable / decided if decided else None
+
+    def impact_ratio(self, table: GroupTable, group: Group) -> float | None:
+        """Its favourable share against the largest: the ratio of New York City's Local Law 144.
+
+        People of unknown and pooled groups are counted but have no ratio.
+        """
+        known = [self.favourable_share(other) or 0.0 for other in table.by_group if other.known]
+        best, share = max(known, default=0.0), self.favourable_share(group)
+        return share / best if group.known and share is not None and best else None
+
+    def outcome_tables(
+        self, part: str = ""
+    ) -> Iterator[tuple[str, dict[str, ErrorRates], tuple[ErrorGap, ...]]]:
+        """Error rates of everyone, then by table: the groups that have this part, and the gaps."""
+        found = self.report.error_rates
+        if found is None or found.overall is None:
+            return
+        everybody = {self.words.say("report.everybody"): found.overall}
+        tables = [(table.table, table.by_group, table.gaps) for table in found.tables]
+        for name, groups, gaps in [("overall", everybody, ()), *tables]:
+            kept = {group: one for group, one in groups.items() if not part or getattr(one, part)}
+            if kept:
+                yield name, kept, gaps
+
+    @property
+    def few_outcomes(self) -> list[str]:
+        """The groups of whose refused too few have a known outcome, with their attribute."""
+        found = self.report.error_rates
+        groups = {
+            one.table: [
+                self.name(one.table, group)
+                for group, rates in one.by_group.items()
+                if rates.refused_known and rates.false_refusals is None
+            ]
+            for one in (found.tables if found else ())
+        }
+        return [
+            self.words.say("board.colon", what=self.attribute(table), text=", ".join(names))
+            for table, names in groups.items()
+            if names
+        ]
+
+    @property
+    def omissions(self) -> list[tuple[str, list[str]]]:
+        """Per table what it goes without, in words."""
+        parts: dict[str, list[str]] = {}
+        for one in self.report.left_out:
+            many = one.why == "too_many_groups"
+            key = "report.left_out.too_many" if many else f"report.part.{one.part}"
+            parts.setdefault(one.table, []).append(self.words.say(key))
+        return [*parts.items()]
+
+    @property
+    def pools(self) -> list[tuple[str, int]]:
+        """The tables with groups that are pooled, and how many."""
+        groups = ((table.name, group) for table in self.all_tables for group in table.by_group)
+        return [(name, group.pooled) for name, group in groups if group.pooled]
+
+    # ------------------------------------------------------------------ changes
+
+    def kinds(self, changes: Iterable[Change]) -> str:
+        """Kinds of change: stop a standing payment or change savings."""
+        words = self.words
+        return self._any(
+            [
+                words.say("report.change.set", what=words.name(change.what))
+                if change.do == "set"
+                else words.change_ties(change.do, change.what, 1)
+                for change in changes
+            ]
+        )
+
+    def change(self, change: CommonAction) -> str:
+        """One change: raise savings by 5,000 euros; stop 2 standing payments."""
+        if change.do != "set":
+            count = None if change.ties == "all" else change.ties
+            return self.words.change_ties(change.do, change.what, count)
+        what = self.words.name(change.what)
+        if change.by is None:
+            to = self.words.name(change.to or "")
+            return self.words.say("report.action.to", what=what, to=to)
+        key = "raise" if change.by > 0 else "lower"
+        amount = self.words.value(abs(change.by), change.unit)
+        return self.words.say(f"report.action.{key}", what=what, amount=amount)
+
+    def any_of(self, changes: Iterable[CommonAction]) -> str:
+        """One change, or any of several."""
+        return self._any([self.change(change) for change in changes])
+
+    def _any(self, named: Sequence[str]) -> str:
+        *first, last = named
+        return self.words.say("report.or", first=", ".join(first), last=last) if first else last
+
+    def members(self, chosen: ActionSet) -> tuple[CommonAction, ...]:
+        """The changes of a set."""
+        return tuple(self.report.common_actions.actions[place].action for place in chosen.actions)
+
+    @property
+    def helpful(self) -> list[ActionFigures]:
+        """The changes with figures."""
+        actions = self.report.common_actions.actions
+        return [one for one in actions if one.served.everybody is not None]
+
+    @property
+    def sets(self) -> list[ActionSet]:
+        """The smallest sets with figures, the widest first."""
+        found = [one for one in self.report.common_actions.sets if one.served.everybody is not None]
+        served = [one for one in found if one.of == "of the served"]
+        return [*served[-1:], *served[:-1], *(one for one in found if one.of == "of everybody")]
+
+    @property
+    def help_of_changes(self) -> list[tuple[tuple[CommonAction, ...], ServedGroups]]:
+        """Single changes, then sets of several, each set once: and whom they help."""
+        found = self.report.common_actions
+        several = {one.actions: one for one in found.sets if len(one.actions) > 1}
+        return [
+            *(((one.action,), one.served) for one in found.actions),
+            *((self.members(one), one.served) for one in several.values()),
+        ]
+
+    # ------------------------------------------------------------------ drawings
+
+    def draw_rate(self, rate: Rate, reference: Rate | None, alt: str) -> Picture:
+        """A share with its interval, and a tick at the share of the reference."""
+        strip = Strip(SHARES, alt)
+        if reference is not None and reference.share is not None:
+            strip.tick(reference.share)
+        return strip.estimate(rate.share or 0.0, rate.on_graph or rate.interval).picture()
+
+    def draw_shares(self) -> Picture:
+        """The figures of the axis of shares."""
+        return axis_row(SHARES, [self.words.whole_percent(tick) for tick in SHARES.ticks])
+
+    def draw_served(self, before: float, share: float, alt: str) -> Picture:
+        """The share that an option adds to those of the rows above."""
+        strip = Strip(SHARES, alt).span(0.0, before, colour="lines")
+        return strip.span(before, before + share).picture()
+
+    def _most_effort(self, table: GroupTable) -> float:
+        curves = [one.outcomes.cost_curve or () for one in table.by_group if one.outcomes]
+        return max((point.cost for curve in curves for point in curve), default=1.0) or 1.0
+
+    def draw_curve(self, table: GroupTable, group: Group, alt: str) -> Picture | None:
+        """The curve of one group, on the axis of all; nothing where it is left out."""
+        found = group.outcomes
+        if found is None or found.cost_curve is None or not found.feasibility.of:
+            return None
+        of, stopped = found.feasibility.of, found.not_found_within_budget or 0
+        steps = [(point.cost, point.share) for point in found.cost_curve]
+        rest: list[tuple[Part, float]] = [
+            ("no", (of - found.verified - stopped) / of),
+            ("open", stopped / of),
+        ]
+        percents = self.words.whole_percent(0.0), self.words.whole_percent(1.0)
+        return effort_strip(steps, rest, self._most_effort(table), percents, alt)
+
+    def draw_efforts(self, table: GroupTable) -> Picture:
+        """The figures of the axis of efforts."""
+        return effort_ticks(self._most_effort(table))

@@ -1,0 +1,488 @@
+"""The page of one subject: which rows its template shows, in which order, for which reader.
+
+In: the report from the bundle. The template takes the records of the report, redacted, and says
+everything through the catalogue; the terminal prints the same sections.
+"""
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+from recourse_audit.audit.rollout import roll_out
+from recourse_audit.records.recourse import (
+    FRAGILE,
+    SEARCHED,
+    Action,
+    Option,
+    SetAction,
+    Survival,
+    TieAction,
+)
+from recourse_audit.records.search import CarryingSet, Counterfactual, Explanation, FrontPair, Tie
+from recourse_audit.records.subject import Caveat, EgoNode, OwnColumn, SubjectReport
+from recourse_audit.render.charts import (
+    LIMIT_DEPTH,
+    LIMIT_NODES,
+    draw_objective_grid,
+    draw_roll_out,
+    draw_tree,
+)
+from recourse_audit.render.decision_axis import AuditFacts, decision_axis
+from recourse_audit.render.drawing import Axis, Part, Picture, Strip
+from recourse_audit.render.i18n import Words
+from recourse_audit.render.redaction import LEFT_TO_THE_AUDITOR, PROTECTED, Level, redact
+
+CHECKS = ("deterministic", "node_order", "tie_order", "ties_matter", "packing")
+MOST_TIES = 8  # rows of single ties in the ladder
+MOST_NODES = 12  # people in the small picture of an explanation
+SMALL = 150.0
+# Effects on a probability below this say nothing; of a score, below this share of its margin.
+NOTHING = 0.01
+MUCH_SMALLER = 0.25  # one effect is much smaller than another if it is less than this share of it
+T = TypeVar("T", OwnColumn, CarryingSet)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageLinks:
+    """Where a subject's page leads; relative, and empty where there is nothing.
+
+    `people` are the pages of others who were audited, by id.
+    """
+
+    index: str = "../index.html"
+    previous: str = ""
+    next: str = ""
+    letter: str = ""
+    people: Mapping[str, str] = field(default_factory=dict)
+
+
+NO_LINKS = PageLinks()
+
+
+class SubjectPage:
+    """Everything that the template of a subject's page asks for.
+
+    `report` is what the reader may see. `members` are the subject's own values of protected
+    attributes; only the auditor sees them.
+    """
+
+    checks = CHECKS
+    left_to_the_auditor = LEFT_TO_THE_AUDITOR
+    roll_out_room = (LIMIT_NODES, LIMIT_DEPTH)
+
+    def __init__(
+        self,
+        report: SubjectReport,
+        facts: AuditFacts,
+        *,
+        words: Words | None = None,
+        level: Level = "auditor",
+        members: Mapping[str, str] | None = None,
+        links: PageLinks = NO_LINKS,
+    ) -> None:
+        self.words = words or Words()
+        self.level = level
+        self.facts = facts
+        self.links = links
+        self.report = report = redact(report, level, facts.protected, self.words)
+        self.axis = decision_axis(report, facts, self.words)
+        self.groups = [self.words.name(value) for value in (members or {}).values() if value]
+        self.shows_others = level != "subject"
+        self.without_ties = report.note == "no_ties"
+        self.options = report.recourse.options if report.recourse else ()
+        self.columns = report.own_data.columns if report.own_data else ()
+        near = report.ego_network
+        self.people = near.nodes if near is not None and len(near.nodes) > 1 else ()
+        # What the search found, unless no pair moves the answer.
+        self.counterfactuals = () if report.moves_nothing else report.counterfactuals
+        self.caveats = report.caveats if self.counterfactuals else ()
+
+    @property
+    def title_key(self) -> str:
+        """Which title says what was decided, and what own data alone would give."""
+        subject, own = self.report.subject, self.report.own_data
+        alone = own.alone if own is not None else None
+        if not subject.decision:
+            return "no_decision"
+        if self.without_ties:
+            return "no_ties"
+        if alone is None or not alone.decision:
+            return "decided"
+        if alone.decision == subject.decision:
+            return "same"
+        if alone.favourable == subject.favourable:
+            return "other"
+        return "approve" if alone.favourable else "refuse"
+
+    # ------------------------------------------------------------------ own data and the ladder
+
+    @cached_property
+    def column_ladder(self) -> tuple[list[OwnColumn], list[OwnColumn]]:
+        """Own columns whose value at the reference moves the answer, and those where it does not.
+
+        A column that is at the reference already is in neither.
+        """
+        return self._split(
+            column
+            for column in self.columns
+            if column.answer is not None and column.value != column.reference
+        )
+
+    @cached_property
+    def tie_ladder(self) -> tuple[list[CarryingSet], list[CarryingSet], list[CarryingSet]]:
+        """Own ties: the rows of the ladder, others that move the answer, and those that do not."""
+        carriers = self.report.carriers
+        moving, still = self._split(carriers.own if carriers and self.shows_others else ())
+        by_size = sorted(moving, key=lambda tie: -abs(self._gain(tie)))
+        least = abs(self._gain(by_size[MOST_TIES - 1])) if len(moving) > MOST_TIES else 0.0
+        rows = [tie for tie in moving if abs(self._gain(tie)) >= least][:MOST_TIES]
+        return rows, [tie for tie in moving if tie not in rows], still
+
+    def _split(self, rows: Iterable[T]) -> tuple[list[T], list[T]]:
+        """What moves the answer, the most favourable move first, and what does not."""
+        ordered = sorted(rows, key=lambda row: -self._gain(row))
+        moving = [row for row in ordered if self._flips_or_moves(row)]
+        return moving, [row for row in ordered if not self._flips_or_moves(row)]
+
+    def _flips_or_moves(self, row: OwnColumn | CarryingSet) -> bool:
+        answer = row.answer if isinstance(row, OwnColumn) else row
+        return answer is not None and (answer.flips or abs(self._gain(row)) >= self.least_effect)
+
+    def _gain(self, row: OwnColumn | CarryingSet) -> float:
+        """How far a change goes towards a favourable decision."""
+        answer = row.answer if isinstance(row, OwnColumn) else row
+        after = None if answer is None else self.axis.value(answer)
+        return self.axis.gain(self.axis.decided, after) or 0.0
+
+    @property
+    def least_effect(self) -> float:
+        """The smallest effect that is worth a row or a sentence."""
+        line = self.report.decision
+        return NOTHING * abs(line.margin or 0.0) if line.has_score else NOTHING
+
+    @property
+    def has_tie_effects(self) -> bool:
+        """Whether it is known of every own tie what removing it alone does."""
+        carriers = self.report.carriers
+        return carriers is not None and 0 < carriers.own_ties == len(carriers.own)
+
+    def draw_standing(self, column: OwnColumn, alt: str) -> Picture:
+        """Where the subject stands among all, from the lowest value to the highest."""
+        axis = Axis(low=0.0, high=100.0, width=SMALL)
+        strip = Strip(axis, alt, height=18).span(0.0, 100.0, colour="lines")
+        return strip.dot(column.percentile or 0.0, filled=False, colour="ink").picture()
+
+    @property
+    def command(self) -> str:
+        """The command that asks about the first row of the ladder; empty if there is none."""
+        references = [
+            (column.name, column.reference)
+            for column in (*self.column_ladder[0], *self.column_ladder[1])
+        ]
+        changes = [
+            f"{name}={value if isinstance(value, str) else f'{value:.12g}'}"
+            for name, value in references
+        ]
+        rows, _, still = self.tie_ladder
+        changes += [f"drop {'-'.join(tie.removed[0])}" for tie in (*rows, *still)]
+        if self.level != "auditor" or not changes:
+            return ""
+        subject = self.report.subject.id
+        words = ("recourse-audit", "explain", "audit.toml", subject, "--what-if", changes[0])
+        return shlex.join(words)
+
+    # ------------------------------------------------------------------ ties and people
+
+    def other_end(self, tie: Tie) -> str:
+        """Whom a tie of the subject leads to."""
+        return next((end for end in tie if end != self.report.subject.id), tie[0])
+
+    def kinds_between(self, person: str, other: str) -> str:
+        """What the ties of two people are called; empty if the report does not say."""
+        near, counts = self.report.ego_network, Counter[str]()
+        for tie in near.ties if near else ():
+            if frozenset(tie.ends) == frozenset((person, other)) and tie.kind:
+                counts[tie.kind] += tie.count
+        times = {kind: f" \N{MULTIPLICATION SIGN}{count}" for kind, count in counts.items()}
+        return self.words.listed(
+            [
+                self.words.tie_name(kind, count) + (times[kind] if count > 1 else "")
+                for kind, count in counts.items()
+            ]
+        )
+
+    def decision_on(self, person: str) -> str:
+        """The decision on somebody near, in the user's word; empty if there is none."""
+        decision = next((node.decision for node in self.people if node.id == person), "")
+        return self.words.class_name(decision) if decision else ""
+
+    def list_ties(self, ties: Iterable[Tie]) -> list[str]:
+        """Ties by their ends."""
+        return ["\N{EN DASH}".join(tie) for tie in ties]
+
+    @property
+    def neighbours_by_distance(self) -> list[tuple[int, list[EgoNode]]]:
+        """The neighbours by distance, nearest first."""
+        others = [node for node in self.people if node.id != self.report.subject.id]
+        return [
+            (hops, [node for node in others if node.hops == hops])
+            for hops in sorted({node.hops for node in others})
+        ]
+
+    def decisions_on(self, nodes: Sequence[EgoNode]) -> list[tuple[str, int]]:
+        """How many of some people were decided how, the most frequent decision first."""
+        return Counter(node.decision for node in nodes).most_common()
+
+    def draw_decisions(self, nodes: Sequence[EgoNode], alt: str) -> Picture:
+        """How some people were decided: solid, tinted, and dashed without a decision."""
+        most = max(len(people) for _, people in self.neighbours_by_distance)
+        kinds: dict[Part, bool | None] = {"no": False, "yes": True, "open": None}
+        parts = [
+            (part, float(sum(_is_favourable(node) is favourable for node in nodes)))
+            for part, favourable in kinds.items()
+        ]
+        return Strip(Axis(low=0.0, high=float(most), width=240), alt).bar(parts).picture()
+
+    def explanations_with(self, node: EgoNode) -> str:
+        """The numbers of the counterfactuals whose explanation somebody is in."""
+        pairs = enumerate(self.counterfactuals, start=1)
+        return ", ".join(str(number) for number, pair in pairs if node.id in pair.explanation.nodes)
+
+    # ------------------------------------------------------------------ options
+
+    def changes_of(self, actions: Iterable[Action]) -> list[tuple[Action, tuple[Tie, ...]]]:
+        """The changes of an option, each with its ties; own ties of a kind are one change."""
+        changes: dict[object, tuple[Action, tuple[Tie, ...]]] = {}
+        for number, action in enumerate(actions):
+            ties = () if isinstance(action, SetAction) else action.ties
+            own = any(self.report.subject.id in tie for tie in ties)
+            key = (action.do, action.kind) if own and isinstance(action, TieAction) else number
+            changes[key] = (action, (*changes.get(key, (action, ()))[1], *ties))
+        return list(changes.values())
+
+    def count_of(self, action: Action, ties: Sequence[Tie]) -> int | None:
+        """How many ties a change is about; None if all of a kind end together."""
+        return len(ties) if isinstance(action, TieAction) else None
+
+    def others_in(self, ties: Iterable[Tie]) -> list[str]:
+        """The other people at the ends of ties."""
+        subject = self.report.subject.id
+        return list(dict.fromkeys(end for tie in ties for end in tie if end != subject))
+
+    def name(self, attribute: str) -> str:
+        """The user's word for an attribute or a unit; without one its name, without underscores."""
+        if attribute == PROTECTED:
+            return self.words.say("subject.protected")
+        return self.words.name(attribute)
+
+    @property
+    def strongest(self) -> Option:
+        """The option that worked in the most tests."""
+        return max(
+            self.options,
+            key=lambda option: option.robustness.success_share if option.robustness else -1.0,
+        )
+
+    @property
+    def easiest_change(self) -> Action | None:
+        """What a reader can measure effort by: the easiest change of a tie, or else of own data."""
+        actions = [action for option in self.options for action in option.actions if action.cost]
+        return min(
+            actions,
+            key=lambda action: (isinstance(action, SetAction), action.cost),
+            default=None,
+        )
+
+    @property
+    def effort_decimals(self) -> int:
+        """With how many decimals every effort of the page is written."""
+        costs = [f"{option.cost:g}" for option in self.options]
+        return max((6 if "e" in cost else len(cost.partition(".")[2]) for cost in costs), default=0)
+
+    def is_fragile(self, option: Option) -> bool:
+        """Whether an option failed in half of its tests or more."""
+        return option.robustness is not None and option.robustness.success_share <= FRAGILE
+
+    def draw_tests(self, label: str, tests: Survival, draws: int) -> Picture:
+        """In which share of tests an option worked, with its interval, and a tick at half."""
+        words = self.words
+        between = words.interval(words.percent(tests.low), words.percent(tests.high))
+        alt = f"{label}: {words.out_of(tests.count, draws)} ({between})"
+        strip = Strip(Axis(low=0.0, high=1.0, width=SMALL), alt, height=18).tick(FRAGILE)
+        ends = (tests.share, tests.low, tests.high)
+        return strip.interval(*ends, filled=True, mark="square").picture()
+
+    def changes_others(self, option: Option) -> bool:
+        """Whether an option changes the decision on somebody else."""
+        effects = option.side_effects
+        return bool(effects.to_favourable or effects.to_unfavourable or effects.other)
+
+    @property
+    def changes_anyone(self) -> bool:
+        """Whether any option does."""
+        return any(map(self.changes_others, self.options))
+
+    @property
+    def searched(self) -> bool:
+        """Whether options were searched for."""
+        return self.report.recourse is not None and self.report.recourse.status in SEARCHED
+
+    @property
+    def has_letter(self) -> bool:
+        """Whether a clerk signs a letter about this report, and may read what to mind."""
+        return self.searched and self.shows_others and not self.report.error
+
+    @property
+    def needs_review(self) -> bool:
+        """Whether own data alone would be approved, and no option is known."""
+        own = self.report.own_data
+        return (
+            own is not None and own.alone is not None and own.alone.favourable and not self.options
+        )
+
+    @property
+    def people_in_options(self) -> list[str]:
+        """The others at the ends of ties that options change: no letter may name them."""
+        changes = [change for option in self.options for change in self.changes_of(option.actions)]
+        return self.others_in(tie for _, ties in changes for tie in ties)
+
+    # ------------------------------------------------------------------ counterfactuals
+
+    def counts(self, gain: float | None) -> str:
+        """Whether removed ties count for the subject or against, if it is worth a sentence."""
+        if gain is None or abs(gain) < self.least_effect:
+            return ""
+        return "against" if gain > 0 else "for"
+
+    def compare(self, pair: Counterfactual) -> str:
+        """How the explanation and the whole graph disagree: the key of a sentence, or nothing.
+
+        The whole graph may not flip where the explanation does, move the other way, or move less
+        than a quarter as far, or more than four times.
+        """
+        whole, axis = pair.whole_graph, self.axis
+        if whole is None:
+            return ""
+        before, after = (self.decision_inside(answer) for answer in (pair.explanation, pair))
+        flips = bool(before and after) and before != after
+        if flips and not whole.flips:
+            return "reverses"
+        inside = axis.gain(axis.value(pair.explanation), axis.value(pair)) or 0.0
+        there = axis.gain(axis.decided, axis.value(whole)) or 0.0
+        larger = max(abs(inside), abs(there))
+        if larger >= self.least_effect and larger:
+            if abs(there) < MUCH_SMALLER * larger:
+                return "hardly" if abs(there) < self.least_effect else "less"
+            if abs(inside) < MUCH_SMALLER * larger:
+                return "more"
+            if inside * there < 0:
+                return "opposite"
+        return "decision" if before and after and whole.flips and not flips else ""
+
+    def decision_inside(self, answer: Explanation | Counterfactual) -> str:
+        """What the rule decides on an explanation alone; empty where a copy does not tell."""
+        axis = self.axis
+        if axis.kind != "score" and not axis.at_least:
+            likeliest = max(answer.probabilities, key=answer.probabilities.__getitem__, default="")
+            return self.words.class_name(likeliest) if likeliest else ""
+        favourable = axis.is_favourable(axis.value(answer))
+        return "" if favourable is None else axis.favourable if favourable else axis.other
+
+    def draw_explanation(self, pair: Counterfactual) -> Picture | None:
+        """The explanation as a small graph; None where it is too large to be read."""
+        subject, words = self.report.subject, self.words
+        ties = pair.explanation.edges
+        names = list(dict.fromkeys((subject.id, *(end for tie in ties for end in tie))))
+        if len(names) > MOST_NODES:
+            return None
+        known = {subject.id: subject.favourable if subject.decision else None}
+        known |= {node.id: _is_favourable(node) for node in self.people}
+        gone = {frozenset(tie) for tie in pair.removed}
+        kept = [tie for tie in ties if frozenset(tie) not in gone]
+        return draw_tree(
+            names,
+            [known.get(name) for name in names],
+            [(names.index(a), names.index(b)) for a, b in ties],
+            [(names.index(a), names.index(b)) for a, b in ties if frozenset((a, b)) in gone],
+            word=words.say("subject.cf.removed"),
+            alt=words.say(
+                "subject.cf.graph.alt",
+                removed=", ".join(self.list_ties(pair.removed)),
+                kept=", ".join(self.list_ties(kept)) or words.say("subject.none"),
+            ),
+        )
+
+    def caveats_on(self, number: int) -> list[Caveat]:
+        """The measured caveats on one counterfactual."""
+        return [
+            caveat
+            for caveat in self.report.caveats
+            if caveat.kind == "confounders" and caveat.counterfactual == number
+        ]
+
+    # ------------------------------------------------------------------ evidence
+
+    def counterfactual_of(self, caveat: Caveat) -> Counterfactual | None:
+        """The counterfactual that a measured caveat is about."""
+        place = caveat.counterfactual
+        if caveat.kind != "confounders" or place is None or place > len(self.counterfactuals):
+            return None
+        return self.counterfactuals[place - 1]
+
+    def draw_computation(self, caveat: Caveat) -> tuple[Picture | None, str]:
+        """The computation behind a caveat, or the key of why it is not drawn.
+
+        Drawn only if it has the confounders that the audit found.
+        """
+        pair, depth = self.counterfactual_of(caveat), self.report.probes.depth
+        if pair is None or depth is None:
+            return None, ""
+        subject = self.report.subject.id
+        nodes = list(dict.fromkeys((subject, *pair.explanation.nodes)))
+        if len(nodes) > LIMIT_NODES or depth > LIMIT_DEPTH:
+            return None, "too_large"
+        ties = [(nodes.index(a), nodes.index(b)) for a, b in pair.explanation.edges]
+        arcs = [arc for a, b in ties for arc in ((a, b), (b, a))]
+        kept = {subject, *(end for tie in pair.kept for end in tie)}
+        removed = [place for place, node in enumerate(nodes) if node not in kept]
+        rolled = roll_out(arcs, range(len(nodes)), subject=0, removed=removed, depth=depth)
+        if {nodes[place] for place in rolled.confounding_nodes} != set(caveat.variables):
+            return None, "directed"
+        return draw_roll_out(rolled, nodes, self.words), ""
+
+    @property
+    def answers(self) -> list[tuple[str, Mapping[str, float]]]:
+        """The probability of each class: as decided, on own data alone, for the first pair."""
+        first, own = self.counterfactuals[0], self.report.own_data
+        columns = {
+            "whole": self.report.subject.probabilities,
+            "alone": own.alone.probabilities if own is not None and own.alone is not None else {},
+            "explanation_1": first.explanation.probabilities,
+            "counterfactual_1": first.probabilities,
+        }
+        return [(key, chances) for key, chances in columns.items() if chances or key != "alone"]
+
+    def draw_pairs(self) -> Picture | None:
+        """All pairs of the search by both objectives."""
+        report = self.report
+        if report.objective_grid is None:
+            return None
+
+        def place(pair: FrontPair | Counterfactual) -> tuple[float, float]:
+            return pair.simulatability, abs(pair.relevance)
+
+        return draw_objective_grid(
+            report.objective_grid,
+            self.words,
+            front=[place(pair) for pair in report.front],
+            front_size=report.front_size,
+            choices=[place(pair) for pair in self.counterfactuals],
+        )
+
+
+def _is_favourable(node: EgoNode) -> bool | None:
+    """Whether a person was decided favourably; None where there is no decision."""
+    return node.favourable if node.decision else None

@@ -1,0 +1,337 @@
+"""The pages of a finished bundle: a report on each subject, the group report, the index.
+
+They are made from the bundle alone, into `pages/`, which is sealed by itself. Without Pango all
+pages are made, but no PDF.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+from recourse_audit.bundle.layout import MANIFEST, writing
+from recourse_audit.bundle.manifest import DerivedFolder, digest, digest_of
+from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit
+from recourse_audit.records.bundle import MadeWith
+from recourse_audit.records.codec import GROUPS
+from recourse_audit.records.groups import GroupReport
+from recourse_audit.records.subject import SubjectReport
+from recourse_audit.render.batch import RenderOptions, file_name, make_files
+from recourse_audit.render.decision_axis import AuditFacts, facts_of
+from recourse_audit.render.i18n import Words, words_of
+from recourse_audit.render.index import (
+    Change,
+    Ending,
+    IndexPage,
+    IndexSource,
+    Links,
+    change_of,
+    list_order,
+)
+from recourse_audit.render.pdf import Printer, open_printer
+from recourse_audit.render.redaction import Level
+from recourse_audit.render.subject import PageLinks, SubjectPage
+from recourse_audit.render.templates import Templates
+from recourse_audit.render.text import plain
+from recourse_audit.render.write_letters import SIGNED
+from recourse_audit.settings import Settings
+from recourse_audit.settings.letters import AuditSettings
+
+LETTERS = "letters"
+SUMMARIES = 2  # the group report and the index
+LEFT_TO_THE_AUDITOR = "the auditor's copy says why"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageOptions:
+    """How pages are made: for whom, in which language, with whose templates, and as PDFs or not."""
+
+    level: Level = "auditor"
+    language: str = "en"
+    auditor: str = ""
+    templates: Path | None = None
+    pdf: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenPages:
+    """What was made, or `kept` from before; `trouble` says why there are no PDFs, if so."""
+
+    subjects: int
+    kept: bool = False
+    trouble: str = ""
+
+
+FOR_THE_AUDITOR = PageOptions()
+ALONE = RenderOptions()
+
+
+def write_pages(
+    folder: Path, pages: PageOptions = FOR_THE_AUDITOR, options: RenderOptions = ALONE
+) -> WrittenPages:
+    """Make all pages of a bundle, in place of those that are there."""
+    templates = Templates(pages.templates)
+    derived = DerivedFolder(bundle=folder, name="pages")
+    printer, trouble = open_printer(templates)
+    with hold_finished_audit(folder) as stored, writing(folder):
+        names = stored.names()
+        made_with = _describe_making(pages, templates, folder, paper=printer is not None)
+        derived.tidy()
+        kept = not options.again and derived.is_there(paper=printer is not None)
+        if not kept:
+            on_paper = pages.pdf and printer is not None
+            factory = PageMakers(bundle=folder, pages=pages, on_paper=on_paper)
+            with derived.remake(made_with, options.signer) as new:
+                options.begin("Making pages", len(names) + SUMMARIES)
+                for name, content in make_files(folder, factory, list(names), options):
+                    new.put(name, content)
+                for summary in _summaries(stored, templates, printer, pages):
+                    for name, content in summary.items():
+                        new.put(name, content)
+                    options.done(1)
+    return WrittenPages(subjects=len(names), kept=kept, trouble=trouble)
+
+
+def _describe_making(
+    pages: PageOptions, templates: Templates, folder: Path, *, paper: bool
+) -> MadeWith:
+    return MadeWith(
+        what="pages",
+        version=version("recourse-audit"),
+        templates=templates.digest(),
+        level=pages.level,
+        language=pages.language,
+        auditor=pages.auditor or None,
+        pdf=pages.pdf,
+        paper=paper,
+        letters=digest_of(
+            " ".join([*sorted(_find_letters(folder)), "", *sorted(_find_signed(folder))])
+        ),
+    )
+
+
+def _find_letters(folder: Path) -> set[str]:
+    """The names of the letters that are there, without ending."""
+    return {path.stem for path in (folder / LETTERS).glob("*.html")}
+
+
+def _find_signed(folder: Path) -> set[str]:
+    """The names of the letters that are signed off, without ending."""
+    return {path.name.removesuffix(SIGNED) for path in (folder / LETTERS).glob(f"*{SIGNED}")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageMakers:
+    """Makes the page maker of each process."""
+
+    bundle: Path
+    pages: PageOptions
+    on_paper: bool
+
+    def open(self, stored: StoredAudit) -> "PageMaker":
+        templates = Templates(self.pages.templates)
+        names, level = stored.names(), self.pages.level
+        return PageMaker(
+            level=level,
+            facts=facts_of(stored.fingerprint, stored.settings),
+            stored=stored,
+            templates=templates,
+            words=words_of(stored.settings, self.pages.language, templates),
+            audit=_audit(stored.settings, self.pages),
+            printer=Printer(templates) if self.on_paper else None,
+            letters=_find_letters(self.bundle),
+            names=names,
+            beside=_beside(stored, level) if level != "subject" else {},
+            people=_pages_of_people(names) if level == "auditor" else {},
+        )
+
+
+def _beside(stored: StoredAudit, level: Level) -> dict[int, tuple[int | None, int | None]]:
+    """The subjects before and after each, in the order of the index's list.
+
+    A subject's own copy leads to nobody else's.
+    """
+    rows = dict(stored.rows())
+    labels = {number: page_name(number, row.id, level) for number, row in rows.items()}
+    if level == "auditor":
+        labels = {number: row.id for number, row in rows.items()}
+    order = list_order(rows, labels)
+    numbers: list[int | None] = [None, *order, None]
+    return {number: (numbers[place], numbers[place + 2]) for place, number in enumerate(order)}
+
+
+def _pages_of_people(names: Mapping[int, str]) -> dict[str, str]:
+    """The page of everybody who was audited, from a subject's page, by id."""
+    return {plain(name): f"{file_name(number, name)}.html" for number, name in names.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageMaker:
+    """Makes the report on one subject after the other."""
+
+    level: Level
+    facts: AuditFacts
+    stored: StoredAudit
+    templates: Templates
+    words: Words
+    audit: AuditSettings
+    printer: Printer | None
+    letters: set[str]
+    names: Mapping[int, str]
+    beside: Mapping[int, tuple[int | None, int | None]]
+    people: Mapping[str, str]
+
+    def _link(self, number: int | None) -> str:
+        """The page of another subject, from a subject's page."""
+        return "" if number is None else f"{page_name(number, self.names[number], self.level)}.html"
+
+    def files(self, number: int, report: SubjectReport) -> dict[str, bytes]:
+        """The page of one subject, and its PDF if there is a printer."""
+        name = file_name(number, report.subject.id)
+        page = page_name(number, report.subject.id, self.level)
+        before, after = self.beside.get(number, (None, None))
+        view = SubjectPage(
+            report,
+            self.facts,
+            words=self.words,
+            level=self.level,
+            members=self.stored.groups_of(number),
+            links=PageLinks(
+                previous=self._link(before),
+                next=self._link(after),
+                letter=f"../../{LETTERS}/{name}.html" if name in self.letters else "",
+                people=self.people,
+            ),
+        )
+        html = self.templates.render("pages/subject.html", view=view, audit=self.audit)
+        files = {f"subjects/{page}.html": html.encode()}
+        if self.printer is not None:
+            files[f"subjects/{page}.pdf"] = self.printer.pdf(html)
+        return files
+
+
+def page_name(number: int, subject: str, level: Level) -> str:
+    """The name of a subject's page, without ending: only the auditor's has the id in it.
+
+    The names of all pages are in the seal of the folder, which everybody gets.
+    """
+    return file_name(number, subject if level == "auditor" else "")
+
+
+def _audit(settings: Settings, pages: PageOptions) -> AuditSettings:
+    """What was audited, for whom and by whom; only the auditor's pages name who audited."""
+    told = settings.audit.model_dump()
+    told["auditor"] = (pages.auditor or told["auditor"]) if pages.level == "auditor" else ""
+    return AuditSettings(**{name: plain(text) for name, text in told.items()})
+
+
+def _summaries(
+    stored: StoredAudit, templates: Templates, printer: Printer | None, pages: PageOptions
+) -> Iterator[dict[str, bytes]]:
+    """The pages about everybody: the group report, if groups are compared, and the index."""
+    level = pages.level
+    names = stored.names()
+    words = words_of(stored.settings, pages.language, templates)
+    audit = _audit(stored.settings, pages)
+    report: GroupReport | None = None
+    if stored.settings.groups.attributes:
+        report = stored.group_report()
+        if level != "auditor":
+            report = for_others(report)
+        yield _group_files(report, words, templates, printer, audit)
+    view = IndexPage(
+        _index_source(stored, pages, report),
+        words=words,
+        templates=templates,
+        level=level,
+        results=level == "auditor"
+        or shows_results(len(names), stored.settings.groups.smallest, report),
+        sizes=level == "auditor" or shows_sizes(report),
+        paper=printer is not None,
+    )
+    html = templates.render("pages/index.html", view=view, audit=audit)
+    files = {"index.html": html.encode()}
+    if printer is not None:
+        files["index.pdf"] = printer.pdf(html)
+    yield files
+
+
+def _index_source(
+    stored: StoredAudit, pages: PageOptions, report: GroupReport | None
+) -> IndexSource:
+    """What the index is made from; only the auditor's has protected attributes."""
+    folder, level = stored.folder, pages.level
+    letters, signed = _find_letters(folder), _find_signed(folder)
+    ending: Ending = "pdf" if any((folder / LETTERS).glob("*.pdf")) else "html"
+    cheapest: dict[int, tuple[Change, ...]] = {}
+    for number, do, kind, attribute, before, after in stored.first_options():
+        change = change_of(do, kind, attribute, before, after)
+        cheapest[number] = (*cheapest.get(number, ()), change)
+    return IndexSource(
+        subjects=stored.rows(),
+        manifest=stored.manifest,
+        manifest_digest=digest(folder / MANIFEST),
+        links={
+            number: Links(
+                file=page_name(number, one, level),
+                page=True,
+                letter=file_name(number, one) in letters,
+                signed=file_name(number, one) in signed,
+                ending=ending,
+            )
+            for number, one in stored.names().items()
+        },
+        settings=stored.settings,
+        scores=stored.scores(),
+        cheapest=cheapest,
+        members=stored.groups_of_subjects() if level == "auditor" else {},
+        agreement=stored.agreement,
+        groups=report,
+        day=stored.days[1] if stored.days else "",
+    )
+
+
+def shows_results(subjects: int, smallest: int, report: GroupReport | None) -> bool:
+    """Whether an index that lists nobody counts results: not of a handful, nor if withheld."""
+    return subjects >= smallest and (report is None or report.overall.outcomes is not None)
+
+
+def for_others(report: GroupReport) -> GroupReport:
+    """The same for readers other than the auditor: without the messages of errors.
+
+    These may name people. Where all figures are withheld, it does not say how many subjects there
+    were either.
+    """
+    excluded = sum(report.overall.excluded.values())
+    reasons = {LEFT_TO_THE_AUDITOR: excluded} if excluded else {}
+    shown = replace(report, overall=replace(report.overall, excluded=reasons))
+    return shown if shows_sizes(report) else replace(shown, done=0, total=0)
+
+
+def shows_sizes(report: GroupReport | None) -> bool:
+    """Whether an index for readers other than the auditor says how many people there are."""
+    return report is None or report.overall.decisions is not None
+
+
+def _group_files(
+    report: GroupReport,
+    words: Words,
+    templates: Templates,
+    printer: Printer | None,
+    audit: AuditSettings,
+) -> dict[str, bytes]:
+    """The group report and its annex as pages, as PDFs if there is a printer; as JSON and CSV."""
+    from recourse_audit.render.groups import GroupPage
+    from recourse_audit.render.groups_csv import groups_csv
+
+    page = GroupPage(report, words, templates, has_paper=printer is not None)
+    files = {
+        "groups.json": GROUPS.write_indented(report).encode(),
+        "groups.csv": groups_csv(report, words).encode(),
+    }
+    for name in ("groups", "groups_annex"):
+        html = templates.render(f"pages/{name}.html", view=page, audit=audit)
+        files[f"{name}.html"] = html.encode()
+        if printer is not None:
+            files[f"{name}.pdf"] = printer.pdf(html)
+    return files
