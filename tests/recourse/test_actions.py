@@ -251,5 +251,5 @@ def test_a_new_tie_that_is_not_permitted_says_why(tmp_path: Path) -> None:
     others = policy_of(star(), ties=[rule("*", "drop", whose="others")])
     assert reasons(others, 0, "drop d-f:address") == []
     assert reasons(others, 2, "drop d-f:address") == [
-        "drop d-f:address: is farther away than the 2 ties that the model looks"
+        "drop d-f:address: is farther away than the 2 ties that the model can see"
     ]

@@ -232,10 +232,10 @@ def test_what_the_policy_would_not_suggest_is_said(tmp_path: Path) -> None:
     assert said("drop a-b:payment", "savings=1.5") == []
     assert said("drop a-c") == ["drop a-c:family: ties of the kind 'family' are never suggested"]
     assert said("drop a-b:address") == [
-        "drop a-b:address: no rule allows dropping own ties of the kind 'address' (nobody can)"
+        "drop a-b:address: no rule allows ending own ties of the kind 'address' (nobody can)"
     ]
     [other] = said("drop b-c")
-    assert other.startswith("drop b-c:payment: no rule allows dropping other people's ties")
+    assert other.startswith("drop b-c:payment: no rule allows ending other people's ties")
     assert said("add a-b:guarantor") == ["add a-b:guarantor: this tie already exists"]
     assert said("savings=0.5") == ["savings=0.5: 'savings' may only go up (from 1)"]
     assert said("savings=1.7") == ["savings=1.7: is not a whole number of steps of 0.5 from 1"]

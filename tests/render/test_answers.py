@@ -99,6 +99,6 @@ def test_the_rule_over_everybody_counts_them() -> None:
     assert by.endswith("251 refused, 3 without an answer.")
     assert "the most probable class wins: 649" in sentence(rule="argmax", cut_offs={})
     assert "score is up to 3: " in sentence(better="lower", cut_offs={"": 3.0})
-    assert "the 649 with the best score are let in" in sentence(
+    assert "the 649 with the best score are approved" in sentence(
         rule="quota", better="higher", places=649
     )

@@ -293,7 +293,7 @@ def test_links_are_those_of_the_files_that_there_are() -> None:
 def test_what_failed_probes_mean_is_said_first() -> None:
     probes = replace(PROBES, notes={"packing": {}}, packing=False)
     text = said(page_of([subject("A")], probes=probes))
-    assert "answer changes with what is asked beside it" in text
+    assert "answer changes with what else is in the query" in text
     assert "Model checks: 4 of 5 passed" in text
     assert "Model checks: 5 of 5 passed" in said(page_of([subject("A")]))
 

@@ -167,7 +167,7 @@ def test_of_everything_at_once_no_sentence_is_cut() -> None:
         rule="quota", cut_off=0.5, score=0.1, margin=-0.4, places=200, rank=900, recorded="denied"
     )
     report = replace(own_ties(replace(report, decision=line), 60), what_if=tried)
-    warnings = ["The same question gets different answers: " + 20 * "a warning " for _ in range(5)]
+    warnings = ["The same query gets different answers: " + 20 * "a warning " for _ in range(5)]
     text = fits(printed(show_subject, report, warnings))
     caution = "What moves the answer did not necessarily cause it."
     for words in (*warnings, "What if", "--full: ", caution, forbidden_words(FAMILY, NAMED)):

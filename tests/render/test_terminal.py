@@ -53,10 +53,10 @@ def test_markup_and_control_characters_in_ids_are_shown_as_text(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("trap", "words"),
     [
-        ("dropout", "The same question gets different answers"),
+        ("dropout", "The same query gets different answers"),
         ("tie_order", "Answers depend on the order in which ties are listed"),
         ("node_order", "Answers depend on the order in which people are listed"),
-        ("batch", "answer changes with what is asked beside it"),
+        ("batch", "answer changes with what else is in the query"),
         ("ties", "Answers do not change when ties do"),
     ],
 )
