@@ -79,16 +79,20 @@ def test_the_readme_says_how_to_install_it_for_a_model_of_ones_own() -> None:
     assert "explain audit.toml -- -5" in COMMANDS.read_text(encoding="utf-8")
 
 
-def test_every_module_that_the_documentation_names_exists() -> None:
-    package = README.parent / "recourse_audit"
+def test_every_module_and_test_that_the_documentation_names_exists() -> None:
+    package, tests = README.parent / "recourse_audit", README.parent
     pages = [*README.parent.glob("*.md"), *(README.parent / "docs").glob("*.md")]
     named = {
         path
         for page in pages
         for path in re.findall(
-            r"`(?:recourse_audit/)?([a-z_]+/[a-z_/]+\.py)`", page.read_text("utf-8")
+            r"`(?:recourse_audit/)?([a-z_]+/[a-z0-9_/]+\.py)`", page.read_text("utf-8")
         )
     }
-    ours = {path for path in named if (package / path.split("/")[0]).is_dir()}
+    ours = {
+        tests / path if path.startswith("tests/") else package / path
+        for path in named
+        if path.startswith("tests/") or (package / path.split("/")[0]).is_dir()
+    }
     assert len(ours) > 30
-    assert [path for path in sorted(ours) if not (package / path).is_file()] == []
+    assert [str(path) for path in sorted(ours) if not path.is_file()] == []

@@ -108,8 +108,8 @@ def test_paper_is_tagged_and_its_text_stays_on_the_sheet(
     assert (found.language, found.part, found.marked) == (language, "1", True)
     assert found.untagged == ()
     title = next(one.text for one in found.elements if one.role == "/H1")
-    running = {one for one in found.outside if not re.fullmatch(r"\d+ / \d+", one)}
-    assert {one.split()[0] for one in running} <= {title.split()[0]}  # in the margins
+    running = {line for line in found.outside if not re.fullmatch(r"\d+ / \d+", line)}
+    assert all(line in title for line in running), "in the margins, where it may take two lines"
     assert found.text.strip()
     path = tmp_path / "page.pdf"
     path.write_bytes(pdf)
