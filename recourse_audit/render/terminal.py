@@ -35,6 +35,8 @@ COLUMNS = 80
 MORE = "--full"
 IN_A_NOTEBOOK = "to_dict()"  # where the rest is
 FIRST_COMPARISONS = 12
+# Details of a reason that choose its message.
+PARTS_OF_KEYS = {"no_rule_for_ties": ("do", "whose"), "wrong_direction": ("direction",)}
 GAP = 2  # between columns
 LONGEST_BAR, SHORTEST_BAR = 25, 9
 BESIDE_THE_BAR = 64
@@ -196,8 +198,8 @@ def forbidden_words(forbidden: Forbidden, words: Words) -> str:
         for name, value in forbidden.details.items()
     }
     key = f"forbidden.{forbidden.code}"
-    if forbidden.code == "no_rule_for_ties":
-        key = f"{key}.{details['do']}.{details['whose']}"
+    for part in PARTS_OF_KEYS.get(forbidden.code, ()):
+        key += f".{details[part]}"
     reason = f" ({details['reason']})" if details.get("reason") else ""
     change = f"{plain(forbidden.change)}: " if forbidden.change else ""
     return f"{change}{words.say(key, **details)}{reason}"
