@@ -61,9 +61,10 @@ def grow(
         frontier = reached[places_in(nodes, reached) == OUTSIDE]
         if not len(frontier):
             break
-        place = np.searchsorted(nodes, frontier)
-        nodes = np.insert(nodes, place, frontier)
-        distance = np.insert(distance, place, np.int8(hop))
+        nodes = np.concatenate((nodes, frontier))
+        order = nodes.argsort(kind="stable")  # merges two sorted runs
+        nodes = nodes[order]
+        distance = np.concatenate((distance, np.full(len(frontier), hop, np.int8)))[order]
     return nodes, distance
 
 
