@@ -35,7 +35,8 @@ def ids(page: Page) -> list[str]:
 
 
 def column(page: Page, name: str) -> list[str]:
-    return page.locator(f"#rows td.at-{name}").all_inner_texts()
+    cells = page.locator(f"#rows td.at-{name}").all_inner_texts()
+    return [" ".join(cell.split()) for cell in cells]
 
 
 def focused(page: Page) -> str:
