@@ -238,7 +238,7 @@ class LargeGraph:
             node_starts=np.array([0, nodes]),
             sources=sources % nodes,
             targets=targets % nodes,
-            ties=graph.arc_tie[:arcs],
+            ties=graph.arc_row[:arcs],
             arc_starts=np.array([0, len(sources)]),
         )
 
@@ -426,7 +426,7 @@ class BlockFields:
             node_starts=np.array([0, len(nodes)]),
             sources=np.concatenate((from_place, on)),
             targets=np.concatenate((targets, on)),
-            ties=np.concatenate((self._graph.arc_tie[arcs], self._graph.loop_tie[loops])),
+            ties=np.concatenate((self._graph.arc_row[arcs], self._graph.loop_row[loops])),
             arc_starts=np.array([0, len(from_place) + len(on)]),
         )
         return BlockQuery(nodes=block, union=union, rows=rows)

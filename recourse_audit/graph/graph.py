@@ -9,11 +9,16 @@ loop   a tie from a node to itself; it stays with its node in every query.
 
 Arcs are sorted by pair, so the arcs of pair p are `pair_starts[p]:pair_starts[p + 1]`. Pairs are
 sorted by their two ends, so a pair's number is its position in the canonical order of ties.
+
+A graph of several kinds of nodes (`Kinds`) has the same arrays. Its nodes are numbered kind by
+kind, those that are decided on first; the kinds of its ties are relations, and its features lie in
+blocks of columns, one block per kind. Every tie has two arcs, whatever its relation; which inputs
+of a model take them is for the model's door to say (`model.queries`).
 """
 
 import sys
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,9 +65,54 @@ class Ties:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """A kind of tie in a graph of several kinds of nodes, and the kinds that it leads between.
+
+    `attributes` is how many columns of the ties' attributes it has, from the first one on. Without
+    a direction, a tie between two nodes of one kind is the same in both directions.
+    """
+
+    name: str
+    source: int
+    target: int
+    directed: bool = True
+    weighted: bool = False
+    attributes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kinds:
+    """The kinds of nodes, those that are decided on first.
+
+    Kind k has the nodes from `starts[k]` to `starts[k + 1]`, and the columns of features from
+    `blocks[k][0]` to `blocks[k][1]`. Without `relations`, the graph is of one table, in which a
+    column says what a node is, and the model's code for each kind is in `codes`.
+    """
+
+    names: tuple[str, ...]
+    starts: Ints
+    blocks: tuple[tuple[int, int], ...]
+    relations: tuple[Relation, ...] = ()
+    codes: tuple[int, ...] = ()
+
+    def of(self, nodes: NDArray[np.integer]) -> Ints:
+        """The kind of each of some nodes."""
+        return self.starts.searchsorted(nodes, "right") - 1
+
+    def members(self, kind: int) -> range:
+        """The nodes of a kind."""
+        return range(int(self.starts[kind]), int(self.starts[kind + 1]))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Graph:
-    """Nodes and ties, indexed twice: as arcs for the model and as neighbours for the search."""
+    """Nodes and ties, indexed twice: as arcs for the model and as neighbours for the search.
+
+    `arc_row` and `loop_row` say where a query finds what is known of a tie (`model.queries`): in
+    the row of the tie, or, for the reversed arcs of relations, as many rows further on as there
+    are ties.
+    """
 
     ids: Strings
     features: Floats
@@ -73,14 +123,16 @@ class Graph:
     arc_source: Indices
     arc_target: Indices
     arc_tie: Indices
+    arc_row: Indices
     pair_low: Indices
     pair_high: Indices
     pair_starts: Indices
     loop_node: Indices
-    loop_tie: Indices
+    loop_row: Indices
     starts: Ints
     neighbour: Indices
     neighbour_pair: Indices
+    kinds: Kinds | None = None
     more: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     _order: list[Ints] = field(default_factory=list, repr=False, compare=False)
 
@@ -94,6 +146,21 @@ class Graph:
     def node_count(self) -> int:
         """The number of nodes, including those without ties."""
         return len(self.ids)
+
+    @property
+    def person_count(self) -> int:
+        """The number of nodes that are decided on, which come first."""
+        return self.node_count if self.kinds is None else int(self.kinds.starts[1])
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """What the kinds of ties lead between, in a graph of several kinds of nodes."""
+        return () if self.kinds is None else self.kinds.relations
+
+    @property
+    def row_count(self) -> int:
+        """How many rows about ties a query can refer to."""
+        return len(self.ties) * (2 if self.relations else 1)
 
     @property
     def pair_count(self) -> int:
@@ -126,16 +193,48 @@ class Graph:
         """The nodes tied to this one, in ascending order."""
         return self.neighbour[self.starts[node] : self.starts[node + 1]]
 
+    def ends_of(self, arcs: NDArray[np.integer]) -> tuple[Indices, Indices]:
+        """The ends of the ties that some arcs belong to, as `from` and `to` if relations say so."""
+        if not self.relations:
+            return self.arc_source[arcs], self.arc_target[arcs]
+        ties = self.arc_tie[arcs]
+        return self.ties.source[ties], self.ties.target[ties]
+
+    def new_rows(self, kind: Ints) -> tuple[Ints, Ints]:
+        """The rows about the two arcs of new ties of some kinds, which come after all others."""
+        if not self.relations:
+            return len(self.ties) + kind, len(self.ties) + kind
+        forward = self.row_count + 2 * kind
+        return forward, forward + np.array([r.directed for r in self.relations], int)[kind]
+
     def find(self, identifier: str) -> int:
-        """The number of the node with this id, by binary search over ids that are sorted once."""
+        """The number of the node with this id, by binary search over ids that are sorted once.
+
+        In a graph of several kinds, an id without its kind is that of somebody decided on.
+        """
+        numbers = [*self._places(identifier)]
+        if len(numbers) > 1:
+            assert self.kinds is not None
+            raise SubjectError(
+                f"the id {identifier!r} is that of a node, and of {self.kinds.names[0]} "
+                f"{identifier!r}; write {f'{self.kinds.names[0]}:{identifier}'!r} for the latter, "
+                "and rename one of them"
+            )
+        if numbers:
+            return numbers[0]
+        first = ", ".join(str(name) for name in self.ids[:3])
+        raise SubjectError(f"there is no node with the id {identifier!r}; ids look like {first}")
+
+    def _places(self, identifier: str) -> Iterator[int]:
+        """The nodes that an id may mean."""
         if not self._order:
             self._order.append(np.argsort(self.ids, kind="stable"))
         order = self._order[0]
-        place = bisect_left(order, identifier, key=lambda number: str(self.ids[number]))
-        if place < len(order) and self.ids[order[place]] == identifier:
-            return int(order[place])
-        first = ", ".join(str(name) for name in self.ids[:3])
-        raise SubjectError(f"there is no node with the id {identifier!r}; ids look like {first}")
+        prefixes = ("", f"{self.kinds.names[0]}:") if self.kinds and self.relations else ("",)
+        for name in (prefix + identifier for prefix in prefixes):
+            place = bisect_left(order, name, key=lambda number: str(self.ids[number]))
+            if place < len(order) and self.ids[order[place]] == name:
+                yield int(order[place])
 
 
 def build_graph(
@@ -146,6 +245,7 @@ def build_graph(
     attributes: Mapping[str, NDArray[np.generic]],
     ties: Ties,
     directed: bool,
+    kinds: Kinds | None = None,
     origin: str = "the graph",
 ) -> Graph:
     """Index a table of nodes and a table of ties.
@@ -153,7 +253,7 @@ def build_graph(
     If an undirected graph lists every tie in both directions, as PyG's `edge_index` does, each tie
     is read once. If the two rows of a tie then differ in weight or attributes, the graph is
     refused: read as two ties, they would give the model every arc twice. `origin` is the source of
-    the ties, for error messages.
+    the ties, for error messages. Ties of several kinds of nodes are taken as they are.
 
     Notes
     -----
@@ -166,8 +266,9 @@ def build_graph(
         raise GraphError(
             f"{origin}: has {len(ties):,} ties, more than {MOST_TIES:,}; audit a part of the graph"
         )
-    if not directed:
-        ties = _without_mirrors(ties, origin)
+    relations = () if kinds is None else kinds.relations
+    if not directed and not relations:
+        ties = without_mirrors(ties, origin)
     count = len(ids)
     loops = ties.source == ties.target
     loop_tie = _positions(loops)
@@ -192,6 +293,15 @@ def build_graph(
         tie, pair_starts = np.repeat(row, 2), np.int32(2) * tie_starts
     del low, high, row, tie_starts
     starts, neighbour, neighbour_pair = _adjacency(pair_low, pair_high, count)
+    arc_row, loop_row, loop_node = tie, loop_tie, ties.source[loop_tie]
+    if relations:
+        one_way = np.array([relation.directed for relation in relations], bool)[ties.kind]
+        reversed_arcs = (ties.source[tie] != source) & one_way[tie]
+        arc_row = tie + np.int32(len(ties)) * reversed_arcs
+        twice = np.repeat(loop_tie, 1 + one_way[loop_tie])
+        loop_node = ties.source[twice]
+        again = np.diff(twice, prepend=-1) == 0
+        loop_row = twice + np.int32(len(ties)) * again
     return Graph(
         ids=ids,
         features=features,
@@ -202,14 +312,16 @@ def build_graph(
         arc_source=source,
         arc_target=target,
         arc_tie=tie,
+        arc_row=arc_row,
         pair_low=pair_low,
         pair_high=pair_high,
         pair_starts=pair_starts,
-        loop_node=ties.source[loop_tie],
-        loop_tie=loop_tie,
+        loop_node=loop_node,
+        loop_row=loop_row,
         starts=starts,
         neighbour=neighbour,
         neighbour_pair=neighbour_pair,
+        kinds=kinds,
     )
 
 
@@ -245,7 +357,7 @@ def _positions(where: NDArray[np.bool_]) -> Indices:
     return positions
 
 
-def _without_mirrors(ties: Ties, origin: str) -> Ties:
+def without_mirrors(ties: Ties, origin: str) -> Ties:
     """Keep one row of each mirrored pair of rows, if every row of the table has its mirror."""
     backward = ties.source > ties.target
     ahead, behind = _positions(ties.source < ties.target), _positions(backward)

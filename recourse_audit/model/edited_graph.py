@@ -200,7 +200,7 @@ class EditedGraph:
                 node_starts=starts,
                 sources=owner,
                 targets=owner,
-                ties=self.graph.loop_tie[loops],
+                ties=self.graph.loop_row[loops],
                 arc_starts=np.searchsorted(owner, starts),
             )
             return self.batcher.ask(singles, starts[:-1])

@@ -289,7 +289,7 @@ def _arcs_between(graph: Graph, nodes: Ints, arcs: Ints, loops: Ints) -> dict[st
         "arcs": np.concatenate((arcs, len(graph.arc_source) + loops)),
         "sources": np.searchsorted(nodes, np.concatenate((graph.arc_source[arcs], own))),
         "targets": np.searchsorted(nodes, np.concatenate((graph.arc_target[arcs], own))),
-        "ties": np.concatenate((graph.arc_tie[arcs], graph.loop_tie[loops])).astype(np.int64),
+        "ties": np.concatenate((graph.arc_row[arcs], graph.loop_row[loops])).astype(np.int64),
     }
 
 

@@ -132,7 +132,7 @@ def whole(graph: Graph) -> Union:
         np.arange(graph.node_count),
         join(graph.arc_source, graph.loop_node),
         join(graph.arc_target, graph.loop_node),
-        join(graph.arc_tie, graph.loop_tie),
+        join(graph.arc_row, graph.loop_row),
     )
 
 
@@ -146,7 +146,7 @@ def with_pairs(graph: Graph, nodes: NDArray[np.integer], pairs: NDArray[np.integ
         nodes.astype(np.int64),
         np.searchsorted(nodes, sources),
         np.searchsorted(nodes, targets),
-        np.concatenate((graph.arc_tie[arcs], graph.loop_tie[loops])).astype(np.int64),
+        np.concatenate((graph.arc_row[arcs], graph.loop_row[loops])).astype(np.int64),
     )
 
 

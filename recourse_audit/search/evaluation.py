@@ -165,7 +165,7 @@ def tree_union(
         node_starts=np.arange(count + 1) * size,
         sources=np.concatenate((sources, holder))[order],
         targets=np.concatenate((targets, holder))[order],
-        ties=np.concatenate((graph.arc_tie[arcs], graph.loop_tie[loop]))[order].astype(np.int64),
+        ties=np.concatenate((graph.arc_row[arcs], graph.loop_row[loop]))[order].astype(np.int64),
         arc_starts=np.concatenate(([0], np.cumsum(np.bincount(tree, minlength=count)))),
     )
 
@@ -190,7 +190,9 @@ def _plain_union(
         sources[:, 2 * place] = targets[:, 2 * place + 1] = low
         sources[:, 2 * place + 1] = targets[:, 2 * place] = high
         if with_ties:
-            rows[:, 2 * place : 2 * place + 2] = graph.arc_tie[2 * local.pairs[tie]][:, None]
+            arc = 2 * local.pairs[tie].astype(np.int64)
+            rows[:, 2 * place] = graph.arc_row[arc]
+            rows[:, 2 * place + 1] = graph.arc_row[arc + 1]
     return Union(
         nodes=local.nodes[nodes.T].astype(np.int64).ravel(),
         node_starts=np.arange(count + 1) * size,

@@ -79,7 +79,7 @@ def test_the_index_agrees_with_plain_loops(
             assert pairs[pair] == (min(node, other), max(node, other))
 
     loops = [(a, t) for t, ((a, b), _) in enumerate(rows) if a == b]
-    assert list(zip(graph.loop_node, graph.loop_tie, strict=True)) == sorted(loops)
+    assert list(zip(graph.loop_node, graph.loop_row, strict=True)) == sorted(loops)
     for pair, (low, high) in enumerate(pairs):
         span = slice(graph.pair_starts[pair], graph.pair_starts[pair + 1])
         arcs = list(
@@ -167,7 +167,7 @@ def test_parallel_ties_are_one_pair_with_several_arcs() -> None:
 def test_a_loop_is_neither_a_pair_nor_a_neighbour() -> None:
     graph = from_arrays(np.ones((3, 1)), [[1, 0, 1], [1, 2, 1]])
     assert graph.loop_node.tolist() == [1, 1]
-    assert graph.loop_tie.tolist() == [0, 2]
+    assert graph.loop_row.tolist() == [0, 2]
     assert graph.degree(1) == 0
     assert graph.pair_count == 1
 

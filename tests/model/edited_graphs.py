@@ -87,7 +87,7 @@ class World:
         ties = [arcs.tolist() for arcs in np.arange(len(graph.arc_source)).reshape(-1, undirected)]
         self.ties: list[list[int]] = ties + [[loop] for loop in loops.tolist()]
         ends = (graph.arc_source, graph.arc_target, graph.arc_tie)
-        own = (graph.loop_node, graph.loop_node, graph.loop_tie)
+        own = (graph.loop_node, graph.loop_node, graph.loop_row)
         listed = np.concatenate((np.stack(ends), np.stack(own)), axis=1).T.tolist()
         self.arcs: list[Arc] = [(source, target, tie) for source, target, tie in listed]
 
