@@ -25,6 +25,7 @@ from recourse_audit.graph.columns import (
 )
 from recourse_audit.graph.computed import with_computed
 from recourse_audit.graph.graph import Floats, Graph, Ints
+from recourse_audit.graph.kinds import on_people, people_settings, with_subject
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher, Repeater, sharing_of
 from recourse_audit.model.decisions import DecisionRule
@@ -45,7 +46,14 @@ from recourse_audit.records.model import (
 from recourse_audit.records.texts import unguard
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.search.evaluation import Scope
-from recourse_audit.settings import GraphSettings, ModelSettings, Settings, load_settings
+from recourse_audit.settings import (
+    GraphSettings,
+    ModelSettings,
+    Settings,
+    Subject,
+    SubjectColumn,
+    load_settings,
+)
 from recourse_audit.settings.analysis import LARGEST_SEED
 from recourse_audit.settings.section import is_file
 
@@ -72,20 +80,58 @@ def read_features(
     model: ModelSettings,
     settings: GraphSettings,
     *,
+    subject: Subject | None = None,
     graph: Graph | None = None,
     timeout: float | None = None,
 ) -> tuple[Graph, Preprocessing | None]:
-    """Read the graph, or take the one in memory; have the pipeline make its features, if any."""
+    """Read the graph, or take the one in memory; have the pipeline make its features, if any.
+
+    In a graph of several kinds, those of the people. `subject` says who they are.
+    """
+    graph, preprocessing = _read_features(model, settings, subject, graph, timeout)
+    if isinstance(subject, SubjectColumn):
+        graph = with_subject(graph, subject, getattr(model, "node_types", ()))
+    elif subject is not None and (graph.kinds is None or graph.kinds.names[0] != subject):
+        raise SettingsError(
+            f"decision.subject: names the kind {subject!r}, but the graph was made of "
+            f"{'one kind of nodes' if graph.kinds is None else repr(graph.kinds.names[0])}; leave "
+            "it out, or correct it"
+        )
+    return graph, preprocessing
+
+
+def _read_features(
+    model: ModelSettings,
+    settings: GraphSettings,
+    subject: Subject | None,
+    graph: Graph | None,
+    timeout: float | None,
+) -> tuple[Graph, Preprocessing | None]:
+    people = people_settings(settings, subject)
     if model.preprocessing is None:
         if graph is None:
-            return read_graph(settings), None
-        return with_computed(graph, settings, Positions("the graph")), None
-    pipeline = Pipeline(model, settings, timeout=timeout)
+            return read_graph(settings, subject=subject), None
+        place = Positions("the graph")
+        return on_people(graph, lambda own: with_computed(own, people, place)), None
+    pipeline = Pipeline(model, people, timeout=timeout)
+    origin = people.origin if graph is None else IN_MEMORY.name
     if graph is None:
-        graph, origin = read_graph(settings, pipeline.kinds), settings.origin
+        graph = read_graph(settings, pipeline.kinds, subject=subject)
     else:
-        raw = with_raw_columns(graph, pipeline.kinds, IN_MEMORY)
-        graph, origin = with_computed(raw, settings, IN_MEMORY), IN_MEMORY.name
+        take = pipeline.kinds
+        graph = on_people(
+            graph,
+            lambda own: with_computed(with_raw_columns(own, take, IN_MEMORY), people, IN_MEMORY),
+        )
+    reports: list[PreprocessingReport] = []
+    graph = on_people(graph, lambda own: _encode(pipeline, own, origin, reports))
+    return graph, Preprocessing(encoder=pipeline, report=reports[0])
+
+
+def _encode(
+    pipeline: Pipeline, graph: Graph, origin: str, reports: list[PreprocessingReport]
+) -> Graph:
+    """The graph with the features that the pipeline makes; what is to be said of it is reported."""
     pipeline.take(pipeline.find_intakes([*graph.attributes], origin))
     columns = {name: graph.columns[name] for name in pipeline.columns}
     features = pipeline.encode_nodes(columns, graph.ids, origin)
@@ -106,8 +152,8 @@ def read_features(
         features=features.shape[1],
         probes=probe_rows(pipeline.encode, columns, features, names),
     )
-    graph = replace(graph, features=features, feature_names=names)
-    return graph, Preprocessing(encoder=pipeline, report=report)
+    reports.append(report)
+    return replace(graph, features=features, feature_names=names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +209,11 @@ def open_audit(
     from_files = graph is None
     model = OnnxModel(settings.model, timeout=timeout) if model is None else model
     graph, preprocessing = read_features(
-        settings.model, settings.graph, graph=graph, timeout=timeout
+        settings.model,
+        settings.graph,
+        subject=settings.decision.subject,
+        graph=graph,
+        timeout=timeout,
     )
     if preprocessing is not None and preprocessing.problem:
         raise ModelError(preprocessing.problem)

@@ -28,6 +28,7 @@ from recourse_audit.bundle.manifest import versions
 from recourse_audit.errors import AuditError, InputError
 from recourse_audit.execute.process_pool import Failed, ProcessPool, Say, settle
 from recourse_audit.graph.graph import Floats, Graph, Ints, Strings, Ties
+from recourse_audit.graph.kinds import people_settings
 from recourse_audit.model.preprocessing import Intake, Pipeline
 from recourse_audit.model.roles import OutputPort
 from recourse_audit.model.session import OnnxModel
@@ -338,7 +339,8 @@ class Worker:
         graph = open_shared_graph(job.folder, job.graph)
         encoder = None  # that of the settings
         if job.preprocessing:
-            encoder = Pipeline(settings.model, settings.graph, in_worker=in_worker)
+            people = people_settings(settings.graph, settings.decision.subject)
+            encoder = Pipeline(settings.model, people, in_worker=in_worker)
             _refuse_changed(encoder, job.preprocessing)
             encoder.take(job.intakes)
         policy = Policy(settings, graph, encoder)
@@ -382,7 +384,6 @@ def _check(job: AuditJob) -> None:
 
 def _with_absolute_paths(settings: Settings) -> Settings:
     """The same settings for a process that was started elsewhere."""
-    graph = {key: path.resolve() for key, path in settings.graph.files.items()}
     candidates = settings.recourse.candidates
     recourse = {} if candidates is None else {"candidates": candidates.resolve()}
     model = {
@@ -393,7 +394,7 @@ def _with_absolute_paths(settings: Settings) -> Settings:
     return settings.model_copy(
         update={
             "model": settings.model.model_copy(update=model),
-            "graph": settings.graph.model_copy(update=graph),
+            "graph": settings.graph.with_absolute_paths(),
             "recourse": settings.recourse.model_copy(update=recourse),
         }
     )

@@ -36,7 +36,9 @@ TakeColumns = Callable[[Sequence[str], str], Mapping[str, ColumnKind]]
 
 
 class Place:
-    """A file, or data in memory, whose rows are counted from 1."""
+    """A file, or data in memory, whose rows are counted from 1; a section of settings names it."""
+
+    section = "graph"
 
     def __init__(self, name: str | Path) -> None:
         self.name = str(name)
@@ -97,7 +99,9 @@ def check_column(name: str, known: Sequence[str], key: str, place: Place) -> Non
         hint = near_matches(name, known) if known else "it has no columns at all"
         if len(known) == 1 and ";" in known[0]:
             hint = "its fields are separated by ';'; save it with commas"
-        raise GraphError(f"{place.name}: there is no column {name!r} (from graph.{key}); {hint}")
+        raise GraphError(
+            f"{place.name}: there is no column {name!r} (from {place.section}.{key}); {hint}"
+        )
 
 
 def bad_value(place: Place, index: int, column: str, value: str | None) -> GraphError:

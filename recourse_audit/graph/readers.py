@@ -6,14 +6,17 @@ from recourse_audit.graph.columns import TakeColumns, find_repeated, with_raw_co
 from recourse_audit.graph.computed import with_computed
 from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.graphml import from_networkx, read_graphml
-from recourse_audit.graph.tables import read_tables
-from recourse_audit.settings import GraphSettings
+from recourse_audit.graph.kinds import OtherKinds, find_subject, join_kinds, people_settings
+from recourse_audit.graph.tables import read_kinds, read_tables
+from recourse_audit.settings import GraphSettings, Subject
 from recourse_audit.settings.inputs import ONE_SOURCE
 
 __all__ = ["from_arrays", "from_networkx", "read_graph"]
 
 
-def read_graph(settings: GraphSettings, raw: TakeColumns | None = None) -> Graph:
+def read_graph(
+    settings: GraphSettings, raw: TakeColumns | None = None, *, subject: Subject | None = None
+) -> Graph:
     """Read the graph that the settings name, or raise a `GraphError` that says what to fix.
 
     Parameters
@@ -21,8 +24,10 @@ def read_graph(settings: GraphSettings, raw: TakeColumns | None = None) -> Graph
     settings
         The section `graph` of the settings.
     raw
-        Whoever takes raw columns gets a graph without features, in which all columns are
-        attributes.
+        Whoever takes raw columns gets a graph in which people have no features, and all their
+        columns are attributes.
+    subject
+        Who is decided on, in a graph of several kinds of nodes: `decision.subject`.
 
     Examples
     --------
@@ -31,13 +36,18 @@ def read_graph(settings: GraphSettings, raw: TakeColumns | None = None) -> Graph
     >>> read_graph(load_settings(Path("sample_models/lending/audit.toml")).graph)
     Graph(nodes=1800, ties=4211, features=7)
     """
+    others: OtherKinds | None = None
+    tables, settings = settings, people_settings(settings, subject)
     if (name := find_repeated(settings.features)) is not None:
         raise SettingsError(f"graph.features: names {name!r} twice; remove one of them")
-    if not settings.files:
+    if not tables.files:
         raise SettingsError(f"graph: {ONE_SOURCE}, or a graph in memory")
-    if raw is None and not settings.features and settings.npz is None:
+    if tables.node_tables:
+        people = find_subject(tables.node_tables, subject)
+        graph, place, others = read_kinds(tables, people, raw)
+    elif raw is None and not settings.features and settings.npz is None:
         raise SettingsError("graph: needs features: the columns that the model takes, in order")
-    if settings.npz is not None:
+    elif settings.npz is not None:
         graph, place = read_npz(settings.npz, settings, raw=raw is not None)
     elif settings.graphml is not None:
         graph, place = read_graphml(settings.graphml, settings, raw=raw is not None)
@@ -45,4 +55,5 @@ def read_graph(settings: GraphSettings, raw: TakeColumns | None = None) -> Graph
         graph, place = read_tables(settings, raw)
     if raw is not None:
         graph = with_raw_columns(graph, raw, place)
-    return with_computed(graph, settings, place)
+    graph = with_computed(graph, settings, place)
+    return graph if others is None else join_kinds(graph, others)

@@ -15,7 +15,7 @@ import gzip
 import io
 import zlib
 from abc import abstractmethod
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,7 @@ from recourse_audit.graph.columns import (
     TakeColumns,
     as_strings,
     bad_value,
+    build_ties,
     check_column,
     check_features,
     check_ids,
@@ -52,7 +53,9 @@ from recourse_audit.graph.columns import (
     read_ties,
 )
 from recourse_audit.graph.graph import Graph, Indices, Ints, Strings, Ties, build_graph
+from recourse_audit.graph.kinds import OtherKinds, RelationTies, people_alone
 from recourse_audit.settings import GraphSettings
+from recourse_audit.settings.inputs import TieTable
 from recourse_audit.settings.section import is_file
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
@@ -362,7 +365,7 @@ def read_tables(settings: GraphSettings, raw: TakeColumns | None) -> tuple[Graph
     -----
     Matching ends with ids takes O(N + T) time, on top of the indexing in `build_graph`.
     """
-    assert settings.nodes is not None
+    assert isinstance(settings.nodes, Path)
     assert settings.edges is not None
     check_is_file(settings.nodes, "nodes")
     check_is_file(settings.edges, "edges")
@@ -376,11 +379,71 @@ def read_tables(settings: GraphSettings, raw: TakeColumns | None) -> tuple[Graph
     return graph, place
 
 
+def read_kinds(
+    settings: GraphSettings, subject: str, raw: TakeColumns | None
+) -> tuple[Graph, Place, OtherKinds]:
+    """Read a table for each kind and each relation: people alone, where they are, and the rest."""
+    nodes: dict[str, Nodes] = {}
+    ids: dict[str, Any] = {}
+    places: dict[str, Place] = {}
+    for kind in sorted(settings.node_tables, key=lambda kind: kind != subject):
+        own = settings.of_kind(kind, people=kind == subject)
+        path, section = settings.files[f"nodes.{kind}"], f"nodes.{kind}"
+        check_is_file(path, f"{section}.path")
+        with arrow_errors(str(path)):
+            take = raw if kind == subject else None
+            nodes[kind], ids[kind], places[kind] = _read_nodes(path, own, take, f"graph.{section}")
+    relations = []
+    for name, tie in settings.ties.items():
+        path = settings.files[f"ties.{name}"]
+        check_is_file(path, f"ties.{name}.path")
+        with arrow_errors(str(path)):
+            ties = _read_relation(path, name, tie, ids, places)
+        relations.append(
+            RelationTies(
+                name=name, source=tie.start, target=tie.to, ties=ties, directed=tie.directed
+            )
+        )
+    pa.default_memory_pool().release_unused()
+    place = places[subject]
+    people = people_alone(nodes.pop(subject), place.name)
+    return people, place, OtherKinds(subject=subject, nodes=nodes, relations=relations)
+
+
+def _read_relation(
+    path: Path, name: str, tie: TieTable, ids: Mapping[str, Any], places: Mapping[str, Place]
+) -> Ties:
+    """The ties of a relation; each end is looked up among the ids of its kind."""
+    table = open_table(path, row_of="tie")
+    table.place.section = f"graph.ties.{name}"
+    ends = []
+    for key, kind in (("source", tie.start), ("target", tie.to)):
+        column = getattr(tie, key)
+        if key not in tie.model_fields_set and column not in table.names and tie.start != tie.to:
+            column = kind if kind in table.names else column
+        check_column(column, table.names, key, table.place)
+        ends.append(column)
+    if "weight" in tie.model_fields_set:
+        check_column(tie.weight, table.names, "weight", table.place)
+    for column in tie.attributes:
+        check_column(column, table.names, "attributes", table.place)
+    wanted = {*ends, tie.weight, *tie.attributes}
+    table.load([column for column in table.names if column in wanted], as_text=ends)
+    source, target = (
+        _find_ends(table, column, ids[kind], places[kind].name)
+        for column, kind in zip(ends, (tie.start, tie.to), strict=True)
+    )
+    kinds = np.zeros(len(source), np.int16), (name,)
+    weight = tie.weight if tie.weight in table.names else None
+    return build_ties((source, target), kinds, table.numbers, weight, tie.attributes, table.place)
+
+
 def _read_nodes(
-    path: Path, settings: GraphSettings, raw: TakeColumns | None
+    path: Path, settings: GraphSettings, raw: TakeColumns | None, section: str = "graph"
 ) -> tuple[Nodes, Any, Place]:
     """The nodes, their ids in the type they are stored as, and where they are."""
     table = open_table(path)
+    table.place.section = section
     check_column(settings.id, table.names, "id", table.place)
     check_features(table, settings)
     others = [name for name in table.names if name != settings.id]

@@ -30,6 +30,8 @@ from recourse_audit.settings.inputs import (
     ModelSettings,
     OutputKind,
     Role,
+    Subject,
+    SubjectColumn,
 )
 from recourse_audit.settings.letters import (
     AuditSettings,
@@ -66,6 +68,8 @@ __all__ = [
     "RecourseSettings",
     "Role",
     "Settings",
+    "Subject",
+    "SubjectColumn",
     "TieRule",
     "fingerprint_text",
     "first_problem",
@@ -97,7 +101,7 @@ class Settings(Section):
     @classmethod
     def _check_features(cls, graph: GraphSettings, info: ValidationInfo) -> GraphSettings:
         model: ModelSettings | None = info.data.get("model")
-        listed = graph.nodes is not None or graph.graphml is not None
+        listed = isinstance(graph.nodes, Path) or (graph.graphml is not None and not graph.nodes)
         if listed and not graph.features and model and model.preprocessing is None:
             raise ValueError("needs features: the columns that the model takes, in order")
         return graph

@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, StrictFloat, StrictInt, ValidationInfo, field_validator, model_validator
 
-from recourse_audit.settings.inputs import ModelSettings
+from recourse_audit.settings.inputs import ModelSettings, Subject
 from recourse_audit.settings.section import Section, Share
 
 
@@ -25,6 +25,9 @@ class DecisionSettings(Section):
     decisions."""
     favourable: tuple[str, ...] = Field(min_length=1)
     """The classes that a person hopes for."""
+    subject: Subject | None = None
+    """Who is decided on, among nodes of several kinds: the kind, or { column, value } if one table
+    has all nodes."""
     cut_off: float | None = None
     """The value from which a decision is favourable: the summed probability of the favourable
     classes, or the score of a score model. Without any rule, the most probable class wins."""

@@ -1,15 +1,15 @@
 """The model and the graph of an audit, and columns that the model does not take as they are."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, Tag, field_validator, model_validator
 
 from recourse_audit.settings.expressions import Expression, parse_formula
-from recourse_audit.settings.section import FilePath, Section, Share
+from recourse_audit.settings.section import BY_FORM, PLAIN, TABLE, FilePath, Section, Share
 
 EncodingKind = Literal["one_hot", "ordinal", "thermometer", "binned"]
 
@@ -226,14 +226,78 @@ class ModelSettings(Section):
         return self
 
 
+class NodeTable(Section):
+    """The nodes of one kind."""
+
+    path: FilePath | None = None
+    """CSV or Parquet, one row per node; absent if `npz` or `graphml` has the nodes."""
+    id: str = "id"
+    """The column with each node's id."""
+    features: tuple[str, ...] = ()
+    """Columns that the model takes for this kind, in the order it was trained on; none if it takes
+    none."""
+
+
+class TieTable(Section):
+    """The ties of one relation."""
+
+    path: FilePath | None = None
+    """CSV or Parquet, one row per tie; absent if `npz` or `graphml` has the ties."""
+    start: str = Field(alias="from")
+    """The kind of node that a tie starts from."""
+    to: str
+    """The kind of node that a tie leads to."""
+    source: str = "source"
+    """The column with the id of the node that a tie starts from. Without a column `source`, one
+    that is called like the kind."""
+    target: str = "target"
+    """The column with the id of the node that a tie leads to, likewise."""
+    weight: str = "weight"
+    """The column with the weight of each tie."""
+    attributes: tuple[str, ...] = ()
+    """Columns that the model takes, in order."""
+    directed: bool = True
+    """Whether a tie has a direction; false only between nodes of one kind."""
+
+    @model_validator(mode="after")
+    def _check_direction(self) -> Self:
+        if not self.directed and self.start != self.to:
+            raise ValueError(
+                f"leads from {self.start!r} to {self.to!r}, so it has a direction; leave out "
+                "directed"
+            )
+        return self
+
+
+class SubjectColumn(Section):
+    """Who is decided on, where one table has nodes of several kinds."""
+
+    column: str
+    """The column of `nodes` that says what kind of node each is."""
+    value: str | int
+    """Its value for those who are decided on."""
+
+
+# A kind of node, or the value of a column.
+Subject = Annotated[
+    Annotated[str, Tag(PLAIN)] | Annotated[SubjectColumn, Tag(TABLE)],
+    BY_FORM,
+]
+
+
 class GraphSettings(Section):
     """Where the nodes and ties are, and what their columns mean.
 
     Settings without any file are for a graph in memory, which is given to `Audit`.
     """
 
-    nodes: FilePath | None = None
-    """CSV or Parquet, one row per node."""
+    nodes: Annotated[
+        Annotated[FilePath | None, Tag(PLAIN)] | Annotated[dict[str, NodeTable], Tag(TABLE)],
+        BY_FORM,
+    ] = None
+    """CSV or Parquet, one row per node; or, for nodes of several kinds, a table for each kind."""
+    ties: dict[str, TieTable] = Field(default_factory=dict)
+    """For nodes of several kinds: a table for each relation between them."""
     edges: FilePath | None = None
     """CSV or Parquet, one row per tie."""
     npz: FilePath | None = None
@@ -267,22 +331,58 @@ class GraphSettings(Section):
     @property
     def files(self) -> dict[str, Path]:
         """The files of the graph by their keys; none if the graph is in memory."""
-        paths = {"nodes": self.nodes, "edges": self.edges, "npz": self.npz, "graphml": self.graphml}
+        single = {"edges": self.edges, "npz": self.npz, "graphml": self.graphml}
+        nodes = {f"nodes.{kind}": table.path for kind, table in self.node_tables.items()}
+        if not isinstance(self.nodes, dict):
+            nodes = {"nodes": self.nodes}
+        ties = {f"ties.{name}": table.path for name, table in self.ties.items()}
+        paths = {**nodes, **ties, **single}
         return {key: path for key, path in paths.items() if path is not None}
+
+    @property
+    def node_tables(self) -> dict[str, NodeTable]:
+        """The tables of nodes by their kinds; none where all nodes are of one kind."""
+        return self.nodes if isinstance(self.nodes, dict) else {}
 
     @property
     def origin(self) -> str:
         """Where the nodes come from, for messages."""
         return str(next(iter(self.files.values()), "the graph in memory"))
 
+    def of_kind(self, kind: str, *, people: bool = True) -> "GraphSettings":
+        """The settings for the nodes of one kind alone; encodings and formulas are of people."""
+        table = self.node_tables.get(kind, NodeTable())
+        update: dict[str, object] = {"nodes": table.path, "ties": {}, "id": table.id}
+        update |= {"features": table.features}
+        if not people:
+            update |= {"encodings": (), "derived": ()}
+        return self.model_copy(update=update)
+
+    def with_absolute_paths(self) -> "GraphSettings":
+        """The same settings for a process that was started elsewhere."""
+
+        def resolve(tables: Mapping[str, NodeTable | TieTable]) -> dict[str, Section]:
+            return {
+                name: table.model_copy(update={"path": table.path and table.path.resolve()})
+                for name, table in tables.items()
+            }
+
+        flat = {key: path.resolve() for key, path in self.files.items() if "." not in key}
+        update: dict[str, object] = {**flat, "ties": resolve(self.ties)}
+        if self.node_tables:
+            update["nodes"] = resolve(self.node_tables)
+        return self.model_copy(update=update)
+
     @model_validator(mode="after")
     def _check_files(self) -> Self:
-        given = [name for name in self.files if name != "edges"]
-        if len(given) > 1:
-            raise ValueError(f"{ONE_SOURCE} (got {' and '.join(given)})")
-        if (self.nodes is None) != (self.edges is None):
+        if self.node_tables or self.ties:
+            self._check_tables()
+        elif (self.nodes is None) != (self.edges is None):
             missing, other = ("nodes", "edges") if self.nodes is None else ("edges", "nodes")
             raise ValueError(f"needs {missing} as well as {other}")
+        given = [name for name in self.files if name != "edges" and "." not in name]
+        if len(given) > 1:
+            raise ValueError(f"{ONE_SOURCE} (got {' and '.join(given)})")
         taken: dict[str, str] = {}
         for key, name, meaning in self._claims():
             if name in taken:
@@ -292,6 +392,45 @@ class GraphSettings(Section):
                 )
             taken[name] = meaning
         return self
+
+    def _check_tables(self) -> None:
+        """Refuse tables of kinds and relations that do not fit together."""
+        if self.edges is not None or isinstance(self.nodes, Path):
+            raise ValueError(
+                "edges and a path in nodes are for nodes of one kind, and ties for several kinds; "
+                "write nodes and ties as tables, or nodes and edges as paths"
+            )
+        tables = {"id": "nodes.KIND", "features": "nodes.KIND", "edge_attributes": "ties.RELATION"}
+        tables |= dict.fromkeys(("source", "target", "weight", "directed"), "ties.RELATION")
+        for name, where in tables.items():
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"{name} belongs to the tables {where}; move it there")
+        if not self.ties and self.npz is None and self.graphml is None:
+            raise ValueError(
+                "nodes of several kinds need ties: a table [graph.ties] with one entry per "
+                'relation, such as works_at = { path = "…", from = "person", to = "employer" }'
+            )
+        for name in (*self.node_tables, *self.ties):
+            if not name.strip() or {":", "."} & {*name}:
+                raise ValueError(
+                    f"{name!r} cannot name a kind or a relation; choose a name without : and ."
+                )
+        for relation, tie in self.ties.items():
+            for key, kind in (("from", tie.start), ("to", tie.to)):
+                if self.node_tables and kind not in self.node_tables:
+                    known = ", ".join(self.node_tables)
+                    raise ValueError(
+                        f"ties.{relation}.{key}: {kind!r} is not a kind of node in graph.nodes "
+                        f"({known}); correct it, or add the kind"
+                    )
+        elsewhere = self.npz is not None or self.graphml is not None
+        nodes = {f"nodes.{kind}.path": table.path for kind, table in self.node_tables.items()}
+        ties = {f"ties.{name}.path": table.path for name, table in self.ties.items()}
+        for key, path in {**nodes, **ties}.items():
+            if elsewhere and path is not None:
+                raise ValueError(f"{key}: the nodes are in npz or graphml; leave it out")
+            if not elsewhere and path is None:
+                raise ValueError(f"{key}: is missing; name the CSV or Parquet file")
 
     def _claims(self) -> Iterator[tuple[str, str, str]]:
         """Names that encodings and derived columns take: the key, the name, what it means then."""

@@ -3,7 +3,7 @@
 import difflib
 import os.path
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -11,6 +11,7 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     PlainSerializer,
     SerializationInfo,
@@ -59,6 +60,15 @@ def _relative(path: Path, info: SerializationInfo) -> str:
 # Read relative to the settings file's folder, and written relative to it again as JSON.
 FilePath = Annotated[Path, AfterValidator(_resolve), PlainSerializer(_relative, when_used="json")]
 Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def _form(value: object) -> str:
+    return TABLE if isinstance(value, Mapping | BaseModel) else PLAIN
+
+
+# A key that may hold a plain value or a table; the tags of the two are no part of the key's name.
+PLAIN, TABLE = "<plain>", "<table>"
+BY_FORM = Discriminator(_form)
 
 
 class Section(BaseModel):
@@ -140,7 +150,8 @@ def first_problem(error: ValidationError, root: type[BaseModel]) -> str:
 
 def _key(location: tuple[int | str, ...]) -> str:
     """The key as a user would write it: `recourse.ties[0].kind`."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    named = (part for part in location if part not in (PLAIN, TABLE))
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in named)
     return "".join(parts).removeprefix(".")
 
 
@@ -172,7 +183,6 @@ def _nearest(location: tuple[int | str, ...], root: type[BaseModel]) -> str:
 
 def _model_in(annotation: object) -> type[BaseModel] | None:
     """The table that a key holds, or that each entry of its list or table holds."""
-    for inner in (annotation, *get_args(annotation)):
-        if isinstance(inner, type) and issubclass(inner, BaseModel):
-            return inner
-    return None
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_model_in, get_args(annotation))), None)
