@@ -36,6 +36,14 @@ class Card:
     seed: int
     quality: Quality
     exported: Exported
+    script: str = "train.py"
+    generator: str = "make_lending.py"
+    label: str = "approved for people who repaid, denied for people who defaulted."
+    unseen: tuple[str, ...] = (
+        "- The model does not see gender, origin, age_band or community, nor the kind, weight or",
+        "  year of a tie.",
+    )
+    features: str = ", ".join(FEATURES)
 
 
 def installed(package: str) -> str:
@@ -62,13 +70,12 @@ def card_lines(card: Card) -> list[str]:
         "",
         "## How it was made",
         "",
-        f"- Script: `sample_models/train.py`, seed {card.seed}.",
+        f"- Script: `sample_models/{card.script}`, seed {card.seed}.",
         f"- Export: {card.route}",
         f"- Versions: {', '.join(f'{name} {installed(name)}' for name in PACKAGES)}.",
-        f"- Data: `sample_models/{card.data}/`, made by `sample_models/make_lending.py`.",
-        "- Label: approved for people who repaid, denied for people who defaulted.",
-        "- The model does not see gender, origin, age_band or community, nor the kind, weight or",
-        "  year of a tie.",
+        f"- Data: `sample_models/{card.data}/`, made by `sample_models/{card.generator}`.",
+        f"- Label: {card.label}",
+        *card.unseen,
         "",
         "## Accuracy",
         "",
@@ -85,7 +92,7 @@ def card_lines(card: Card) -> list[str]:
         *(f"- in: {port}" for port in exported.inputs),
         *(f"- out: {port}" for port in exported.outputs),
         "",
-        f"Features in order, in real units (standardised inside): {', '.join(FEATURES)}.",
+        f"Features in order, in real units (standardised inside): {card.features}.",
         f"Output: {card.output}",
         "",
         "## File",

@@ -1,9 +1,9 @@
-"""Measures the planted gap, which is in `lending` and not in `lending_twin`.
+"""Measures the planted gaps: in `lending` and not in `lending_twin`, and in `hiring`.
 
-Input: the two folders with their `gcn.onnx`. Output: a table on stdout with, for each group, how
-many people the model refuses and how many of those it would approve after a small change. The
-answers come from the model itself. Needs onnxruntime and numpy; nothing here knows the hidden
-traits of the generator.
+Input: the folders with their models. `hiring_truth.py` measures `hiring`; what follows is about the
+two others, with their `gcn.onnx`. Output: a table on stdout with, for each group, how many people
+the model refuses and how many of those it would approve after a small change. The answers come from
+the model itself. Needs onnxruntime and numpy; nothing here knows the generator's hidden traits.
 
 Every set of up to three droppable own ties is tried. Each set is evaluated on the person's
 three-hop neighbourhood (people two hops away affect the person, the third hop provides their
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
+from hiring_truth import check_hiring
 from lending_data import Lending, both_directions, read_lending
 from make_lending import FEATURES
 from numpy.typing import NDArray
@@ -183,12 +184,14 @@ def print_table(lending: Lending, adverse: Mask, drops: Ints, changed: dict[str,
 
 
 def main() -> None:
-    """Measure `lending` and `lending_twin`."""
+    """Measure `hiring`, `lending` and `lending_twin`, or those chosen."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--within", type=Path, default=Path(__file__).parent)
-    within: Path = parser.parse_args().within
-    for name in ("lending", "lending_twin"):
-        measure(within / name)
+    parser.add_argument("--only", nargs="*", default=["hiring", "lending", "lending_twin"])
+    options = parser.parse_args()
+    for name in options.only:
+        check = check_hiring if name == "hiring" else measure
+        check(options.within / name)
 
 
 if __name__ == "__main__":

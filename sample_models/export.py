@@ -43,14 +43,7 @@ def export(
 
     Attention with self-loops needs the strict route: the direct one cannot express its guards.
     """
-    people, arcs = torch.export.Dim("people", min=1), torch.export.Dim("arcs", min=0)
-    axes: dict[str, dict[int, torch.export.Dim]] = {
-        "x": {0: people},
-        "edge_index": {1: arcs},
-        "edge_weight": {0: arcs},
-        "adj": {0: people, 1: people},
-    }
-    shapes = {name: axes[name] for name in example} if dynamic else None
+    shapes = {name: free_axes(name) for name in example} if dynamic else None
     arguments = tuple(example.values())
     source: nn.Module | torch.export.ExportedProgram = network
     if strict:
@@ -68,6 +61,67 @@ def export(
         verbose=False,
     )
     forget_sources(path)
+
+
+def free_axes(name: str) -> dict[int, torch.export.Dim]:
+    """The axes of an input that grow with the graph; `x_KIND` and `edge_index_RELATION` too."""
+    if name.startswith("x_"):
+        return {0: torch.export.Dim(name.removeprefix("x_"), min=1)}
+    if name.startswith("edge_index_"):
+        return {1: torch.export.Dim(name.removeprefix("edge_index_"), min=0)}
+    people, arcs = torch.export.Dim("people", min=1), torch.export.Dim("arcs", min=0)
+    return {
+        "x": {0: people},
+        "edge_index": {1: arcs},
+        "edge_weight": {0: arcs},
+        "adj": {0: people, 1: people},
+    }[name]
+
+
+def export_traced(network: nn.Module, path: Path, example: Inputs, *, output: str) -> None:
+    """Write `path` with torch's older exporter, which takes networks that the newer one refuses."""
+    axes = {name: {1: "arcs"} if name == "edge_index" else {0: "nodes"} for name in example}
+    axes |= {output: {0: "nodes"}}
+    if "edge_type" in axes:
+        axes["edge_type"] = {0: "arcs"}
+    torch.onnx.export(
+        network,
+        tuple(example.values()),
+        path,
+        input_names=list(example),
+        output_names=[output],
+        opset_version=OPSET,
+        dynamo=False,
+        dynamic_axes=axes,
+    )
+    forget_sources(path)
+    number_names(path)
+
+
+def number_names(path: Path) -> None:
+    """Number the names inside a file (not its inputs and outputs), which makes it far smaller."""
+    model = onnx.load(path)
+    ports = {port.name for port in [*model.graph.input, *model.graph.output]}
+    numbers = {name: name for name in ports | {""}}
+
+    def number(graph: onnx.GraphProto) -> None:
+        del graph.value_info[:]
+        for tensor in graph.initializer:
+            tensor.name = numbers.setdefault(tensor.name, f"v{len(numbers)}")
+        for node in graph.node:
+            node.name = ""
+            for side in (node.input, node.output):
+                for place, name in enumerate(side):
+                    side[place] = numbers.setdefault(name, f"v{len(numbers)}")
+            for attribute in node.attribute:
+                if attribute.type == onnx.AttributeProto.GRAPH:
+                    number(attribute.g)
+        for port in [*graph.input, *graph.output]:
+            port.name = numbers.setdefault(port.name, f"v{len(numbers)}")
+
+    number(model.graph)
+    onnx.checker.check_model(model, full_check=True)
+    onnx.save(model, path)
 
 
 def forget_sources(path: Path) -> None:

@@ -176,12 +176,24 @@ def fit(
     """Train one network from the seed, on the whole graph, and leave it in evaluation mode."""
     torch.manual_seed(SEED)
     network = build(material.train_people)
+    return descend(network, arguments, material.approved, material.train)
+
+
+def descend(
+    network: nn.Module,
+    arguments: tuple[Tensor, ...],
+    approved: Tensor,
+    train: Tensor,
+    *,
+    epochs: int = EPOCHS,
+) -> nn.Module:
+    """Train a network on the people in `train`, who are the first rows of its answers."""
     optimiser = torch.optim.Adam(network.parameters(), lr=0.01, weight_decay=5e-4)
     network.train()
-    for _ in range(EPOCHS):
+    for _ in range(epochs):
         optimiser.zero_grad()
-        answer = network(*arguments)[material.train]
-        loss(answer, material.approved[material.train]).backward()  # type: ignore[no-untyped-call]
+        answer = network(*arguments)[: len(train)][train]
+        loss(answer, approved[train]).backward()  # type: ignore[no-untyped-call]
         optimiser.step()
     return network.eval()
 
@@ -191,7 +203,7 @@ def shares_right(
 ) -> tuple[float, float, float]:
     """Accuracy on the training people and on the others, and the share of people denied."""
     with torch.no_grad():
-        decided = decide(network(*arguments))
+        decided = decide(network(*arguments)[: len(material.approved)])
     right = (decided == material.approved).float()
     return (
         float(right[material.train].mean()),

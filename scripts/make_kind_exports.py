@@ -37,7 +37,7 @@ from torch_geometric.utils import softmax
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "sample_models"))
-from export import OPSET, forget_sources  # noqa: E402
+from export import OPSET, forget_sources, number_names  # noqa: E402
 
 SEED = 11
 HIDDEN = 8
@@ -822,32 +822,6 @@ def check_names(
     made = [port.name for port in onnx.load(path).graph.input]
     if made != list(recipe.roles):
         raise SystemExit(f"{recipe.name}: the exporter calls the inputs {made}")
-
-
-def number_names(path: Path) -> None:
-    """Number the names inside a file (not its inputs and outputs), which makes it far smaller."""
-    model = onnx.load(path)
-    ports = {port.name for port in [*model.graph.input, *model.graph.output]}
-    numbers = {name: name for name in ports | {""}}
-
-    def number(graph: onnx.GraphProto) -> None:
-        del graph.value_info[:]
-        for tensor in graph.initializer:
-            tensor.name = numbers.setdefault(tensor.name, f"v{len(numbers)}")
-        for node in graph.node:
-            node.name = ""
-            for side in (node.input, node.output):
-                for place, name in enumerate(side):
-                    side[place] = numbers.setdefault(name, f"v{len(numbers)}")
-            for attribute in node.attribute:
-                if attribute.type == onnx.AttributeProto.GRAPH:
-                    number(attribute.g)
-        for port in [*graph.input, *graph.output]:
-            port.name = numbers.setdefault(port.name, f"v{len(numbers)}")
-
-    number(model.graph)
-    onnx.checker.check_model(model, full_check=True)
-    onnx.save(model, path)
 
 
 def group_rest(recipe: Recipe, shapes: list[dict[int, object]]) -> tuple[object, ...]:

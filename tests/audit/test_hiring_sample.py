@@ -1,0 +1,63 @@
+"""The hiring sample is what its card and the README of the samples say."""
+
+import hashlib
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = ROOT / "sample_models"
+SAMPLE = SCRIPTS / "hiring"
+MODELS = ("hetero", "rgcn")
+
+
+def card_of(model: str) -> str:
+    return (SAMPLE / "cards" / f"{model}.md").read_text("utf-8")
+
+
+def run_script(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    runpy.run_path(str(SCRIPTS / name), run_name="__main__")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_card_has_the_digest_of_its_model(model: str) -> None:
+    digest = hashlib.sha256((SAMPLE / f"{model}.onnx").read_bytes()).hexdigest()
+    assert f"sha256 `{digest}`" in card_of(model)
+
+
+def test_the_sample_is_small() -> None:
+    assert sum(path.stat().st_size for path in SAMPLE.rglob("*") if path.is_file()) < 300_000
+
+
+def test_the_gap_travels_through_employers_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_script("check_truth.py", monkeypatch, "--only", "hiring")
+    printed = capsys.readouterr().out
+    shares = re.findall(r"valley ([\d.]+) %, city ([\d.]+) %", printed)
+    assert len(shares) == 4 * len(MODELS)
+    readme = (SCRIPTS / "README.md").read_text("utf-8")
+    for hetero, rgcn in zip(shares[:4], shares[4:], strict=True):
+        assert f"| {' | '.join((*hetero, *rgcn))} |" in readme
+    own, employers = re.findall(r"columns tell region: area ([\d.]+)", printed)
+    assert f"{own} on people it was not fitted to" in " ".join(readme.split())
+    assert f"employers' columns with {employers}" in " ".join(readme.split())
+
+
+def test_the_tables_are_written_again_byte_for_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (made_with,) = re.findall(r"numpy ([\d.]+\d)", card_of("hetero"))
+    if np.__version__ != made_with:
+        pytest.skip(f"the tables were drawn with numpy {made_with}; another may draw differently")
+    run_script("make_hiring.py", monkeypatch, "--into", str(tmp_path))
+    tables = sorted(path.name for path in SAMPLE.glob("*.csv"))
+    assert len(tables) == 6
+    for name in tables:
+        assert (tmp_path / "hiring" / name).read_bytes() == (SAMPLE / name).read_bytes()
