@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -209,6 +210,7 @@ class QueryBatcher:
         repeater: Repeater | None = None,
     ) -> None:
         self.model = model
+        self.people = pool.people
         self.repeater = repeater or Repeater()
         self._count: Counter[str] = Counter()
         self._graphs_per_query = graphs_per_query
@@ -228,10 +230,12 @@ class QueryBatcher:
         self._scratch = np.empty((self._node_room, columns), self.features.dtype)
         self._weight = pool.weight if model.weighs_ties else None
         self._attributes = pool.attributes if signature.port("edge_attributes") else None
-        self._kind = pool.kind if signature.port("edge_type") else None
+        typed = model.splits or signature.port("edge_type") is not None
+        self._kind = pool.kind if typed else None
+        self._alike = self._find_alike()
         target = signature.port("target")
         self.one_row_per_query = target is not None and target.shape in ((), (1,))
-        if signature.feature_count not in (None, columns):
+        if not model.splits and signature.feature_count not in (None, columns):
             raise ModelError(
                 f"the model takes {signature.feature_count} features and the graph gives "
                 f"{columns}; name the model's features, in its order, in graph.features"
@@ -250,7 +254,20 @@ class QueryBatcher:
         batcher._weight = append(self._weight, more.weight)
         batcher._attributes = append(self._attributes, more.attributes)
         batcher._kind = append(self._kind, more.kind)
+        batcher._alike = batcher._find_alike()
         return batcher
+
+    def _find_alike(self) -> Ints | None:
+        """For each row about ties, the first that says the same, if only relations are told."""
+        if not self.model.splits or self._weight is not None or self._attributes is not None:
+            return None
+        assert self._kind is not None
+        _, first, place = np.unique(self._kind, return_index=True, return_inverse=True)
+        return first[place]
+
+    def merge_rows(self, rows: NDArray[np.integer]) -> NDArray[np.integer]:
+        """Rows about ties, each replaced by the first that says the same, so that states merge."""
+        return rows if self._alike is None else self._alike[rows]
 
     @property
     def graphs(self) -> int:
@@ -378,6 +395,7 @@ class QueryBatcher:
             last = _last_within(union.node_starts, first, self._nodes_shared)
             low, high = rows.searchsorted(union.node_starts[[first, last]])
             part = union.part(first, last)
+            part = replace(part, ties=self.merge_rows(part.ties))
             places = rows[low:high] - union.node_starts[first]
             shared, places = share_union(part, places, *sharing, ties_alike=not self.needs_ties)
             read, back = list_once(places, len(shared.nodes))

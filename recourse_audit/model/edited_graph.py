@@ -15,6 +15,7 @@ either way.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -105,11 +106,14 @@ class StateSharing:
         return exceeds(self._graph, edits.asked[1], self._depth + int(self._degrees), most)
 
     def _field(self, asked: Ints, added: Ints) -> ArrivingField:
-        return arriving_field(self._graph, asked, self._depth, degrees=self._degrees, added=added)
+        field = arriving_field(self._graph, asked, self._depth, degrees=self._degrees, added=added)
+        return replace(field, ties=self._batcher.merge_rows(field.ties))
 
     def _ask(self, field: ArrivingField, edits: Edits) -> tuple[Floats, int]:
         """The answers to one query, and how many arcs it has besides those of the field."""
         ties_alike = not self._batcher.needs_ties
+        rows = self._batcher.merge_rows(edits.added[3])
+        edits = replace(edits, added=np.concatenate((edits.added[:3], rows[None])))
         query = share_states(field, edits, self._form, ties_alike=ties_alike)
         union, features = query.union, None
         if query.replaced.shape[1]:
@@ -398,21 +402,26 @@ def neighbourhoods_suffice(probes: ProbeReport) -> bool:
 
 
 def new_ties(graph: Graph) -> Pool:
-    """What new ties weigh and carry, one row per kind: medians over that kind, or over all ties."""
-    ties = graph.ties
+    """What new ties weigh and carry: medians over their kind, or over all ties.
+
+    There is one row per kind, or two per relation, for arcs from end to end and for reversed ones.
+    """
+    ties, times = graph.ties, 2 if graph.relations else 1
     chosen = [ties.kind == code for code in range(len(ties.kinds))]
     chosen = [mask if mask.any() else np.ones(len(ties), bool) for mask in chosen]
 
     def medians(values: Floats | None) -> NDArray[np.float32] | None:
         if values is None or not len(ties):
-            return None if values is None else np.ones((len(chosen), *values.shape[1:]), np.float32)
-        return np.array([np.median(values[mask], axis=0) for mask in chosen], np.float32)
+            shape = () if values is None else (times * len(chosen), *values.shape[1:])
+            return None if values is None else np.ones(shape, np.float32)
+        each = np.array([np.median(values[mask], axis=0) for mask in chosen], np.float32)
+        return np.repeat(each, times, axis=0)
 
     return Pool(
         features=graph.features[:0],
         weight=medians(ties.weight),
         attributes=medians(ties.attributes),
-        kind=np.arange(len(ties.kinds), dtype=np.int16),
+        kind=np.arange(times * len(ties.kinds), dtype=np.int16),
     )
 
 

@@ -59,12 +59,15 @@ def with_other_features(
 
     A row is drawn at random; if it is equal to the node's own, the next one that is not is taken.
     """
-    size, own = len(pool.features), int(graph.nodes[position])
-    first = own + int(generator.integers(1, max(size, 2)))
+    own, low, size = int(graph.nodes[position]), 0, len(pool.features)
+    if pool.kinds is not None:  # another node of the same kind
+        alike = pool.kinds.members(int(pool.kinds.of(graph.nodes[position : position + 1])[0]))
+        low, size = alike.start, len(alike)
+    first = own - low + int(generator.integers(1, max(size, 2)))
     nodes = graph.nodes.copy()
-    nodes[position] = first % size
+    nodes[position] = low + first % size
     for start in range(0, size, ROWS_AT_ONCE):
-        rows = (first + np.arange(start, min(start + ROWS_AT_ONCE, size))) % size
+        rows = low + (first + np.arange(start, min(start + ROWS_AT_ONCE, size))) % size
         different = np.flatnonzero((pool.features[rows] != pool.features[own]).any(axis=1))
         if len(different):
             nodes[position] = rows[different[0]]
@@ -75,6 +78,15 @@ def with_other_features(
 def _probe_graph(
     generator: np.random.Generator, pool: Pool, size: int, ends: list[tuple[int, int]]
 ) -> Union:
+    if pool.relations:
+        nodes, ties = draw_kinds(generator, pool, size, ends)
+        sources, targets, tie = ties
+        return single_graph(
+            nodes,
+            np.stack((sources, targets), axis=1).ravel(),
+            np.stack((targets, sources), axis=1).ravel(),
+            np.stack(pair_rows(pool, tie), axis=1).ravel(),
+        )
     rows = len(pool.features)
     nodes = generator.choice(rows, size=size, replace=size > rows)
     low, high = np.array(ends, dtype=np.int64).reshape(-1, 2).T
@@ -87,6 +99,50 @@ def _probe_graph(
         np.stack((high, low), axis=1).ravel(),
         np.repeat(tie, 2),
     )
+
+
+def draw_kinds(
+    generator: np.random.Generator, pool: Pool, size: int, ends: list[tuple[int, int]]
+) -> tuple[Ints, Ints]:
+    """Nodes of several kinds, the first of them decided on, and ties of relations that fit.
+
+    Ties between kinds that no relation leads between are left out. Returns rows of the pool, and
+    the sources, targets (by position) and rows of ties.
+    """
+    kinds, relations = pool.kinds, pool.relations
+    assert kinds is not None
+    assert pool.kind is not None
+    channels = pool.kind[: len(pool.kind) // 2]
+    able = [np.flatnonzero(channels == 2 * number) for number in range(len(relations))]
+    used = [number for number in range(len(relations)) if len(able[number])]
+    kind: dict[int, int] = {0: 0}
+    ties = []
+    for pair in ends:
+        low, high = pair if pair[0] in kind else pair[::-1]
+        kind.setdefault(low, int(generator.integers(len(kinds.names))))
+        options = [
+            (number, way, (relations[number].target, relations[number].source)[way])
+            for number in used
+            for way in (0, 1)
+            if (relations[number].source, relations[number].target)[way] == kind[low]
+        ]
+        options = [option for option in options if kind.get(high, option[2]) == option[2]]
+        if not options:
+            continue
+        number, way, far = options[int(generator.integers(len(options)))]
+        kind[high] = far
+        source, target = (low, high) if way == 0 else (high, low)
+        ties.append((source, target, int(generator.choice(able[number]))))
+    drawn = [kind.get(node, int(generator.integers(len(kinds.names)))) for node in range(size)]
+    nodes = [int(generator.choice(kinds.members(k))) for k in drawn]
+    return np.array(nodes), np.array(ties, np.int64).reshape(-1, 3).T
+
+
+def pair_rows(pool: Pool, ties: Ints) -> tuple[Ints, Ints]:
+    """The rows about the two arcs of some ties, from end to end and reversed."""
+    assert pool.kind is not None
+    one_way = np.array([relation.directed for relation in pool.relations], int)
+    return ties, ties + len(pool.kind) // 2 * one_way[pool.kind[ties] // 2]
 
 
 def room_for(model: OnnxModel, wanted: int) -> int:

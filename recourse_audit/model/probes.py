@@ -18,14 +18,16 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.arrays import from_arrays
-from recourse_audit.graph.graph import Floats, Graph, Ints
+from recourse_audit.graph.columns import to_strings
+from recourse_audit.graph.graph import Floats, Graph, Ints, Ties, build_graph
 from recourse_audit.model.batching import SMALLEST_PROBABILITY, QueryBatcher, Sharing, guess_kind
-from recourse_audit.model.edited_graph import StateSharing, ask_copies
+from recourse_audit.model.edited_graph import StateSharing, ask_copies, new_ties
 from recourse_audit.model.edits import Edits, edits_of, whole_field
 from recourse_audit.model.outputs import choose_output
 from recourse_audit.model.probe_graphs import (
     FARTHEST,
     ask_varied,
+    draw_kinds,
     invent_pools,
     is_constant,
     relabel,
@@ -34,7 +36,15 @@ from recourse_audit.model.probe_graphs import (
     vary_path,
     with_arcs,
 )
-from recourse_audit.model.queries import Pool, Union, join_graphs, pool_of, whole, with_pairs
+from recourse_audit.model.queries import (
+    Pool,
+    Union,
+    join_graphs,
+    list_once,
+    pool_of,
+    whole,
+    with_pairs,
+)
 from recourse_audit.model.roles import OutputPort
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.model.state_sharing import Form
@@ -100,7 +110,7 @@ def identify_output(
         batcher = QueryBatcher(model, pool, graphs_per_query=1)
         graphs = [ring(generator, pool, room_for(model, 6)) for _ in range(TRIALS)]
         union = join_graphs(graphs)
-        asked.append((pool, batcher.ask_raw(union, np.arange(len(union.nodes)))))
+        asked.append((pool, batcher.ask_raw(union, pool.people(union.nodes))))
     usable = [(pool, raw) for pool, raw in asked if np.isfinite(raw).all()]
     usable = usable or [(pool, raw) for pool, raw in asked if np.isfinite(raw).all(axis=1).any()]
     if not usable:
@@ -175,7 +185,7 @@ class Prober:
         """
         for batcher, graphs in self._trials():
             union = join_graphs(graphs)
-            rows = np.arange(len(union.nodes))
+            rows = batcher.people(union.nodes)
             first, *others = (batcher.ask_raw(union, rows) for _ in range(TIMES_ASKED))
             if any(not np.array_equal(first, other, equal_nan=True) for other in others):
                 return False
@@ -187,7 +197,7 @@ class Prober:
             sizes = self._generator.integers(1, room_for(self._model, 7) + 1, size=self._rounds + 1)
             graphs = [ring(self._generator, pool, int(size)) for size in sizes]
             union = join_graphs(graphs)
-            rows = np.arange(len(union.nodes))
+            rows = pool.people(union.nodes)
             together = QueryBatcher(self._model, pool, graphs_per_query=len(union))
             if self._differ(self._ask(alone, union, rows), self._ask(together, union, rows)):
                 return False
@@ -198,12 +208,11 @@ class Prober:
         for batcher, graphs in self._trials():
             orders = [self._generator.permutation(len(graph.nodes)) for graph in graphs]
             union = join_graphs(graphs)
-            rows = np.arange(len(union.nodes))
+            rows = batcher.people(union.nodes)
             shuffled = join_graphs(list(map(relabel, graphs, orders)))
-            back = np.concatenate(orders) + np.repeat(
-                union.node_starts[:-1], list(map(len, orders))
-            )
-            after = self._ask(batcher, shuffled, rows).at(back)
+            to = np.concatenate(orders) + np.repeat(union.node_starts[:-1], list(map(len, orders)))
+            again, back = list_once(to[rows], len(to))
+            after = self._ask(batcher, shuffled, again).at(back)
             if self._differ(self._ask(batcher, union, rows), after):
                 return False
         return True
@@ -227,7 +236,7 @@ class Prober:
         """Answers about graphs as they are, and about the same graphs after a change."""
         for batcher, graphs in self._trials(batchers):
             union, other = join_graphs(graphs), join_graphs([change(graph) for graph in graphs])
-            rows = np.arange(len(union.nodes))
+            rows = batcher.people(union.nodes)
             yield self._ask(batcher, union, rows), self._ask(batcher, other, rows)
 
     def depth(self) -> int | None:
@@ -428,7 +437,10 @@ def _trials(
     telling = 0
     while len(trials) < GRAPHS or (telling < FEWEST_TELLING and len(trials) < MOST_GRAPHS):
         graph = _graph(pool, _pairs(generator), generator)
-        trials.append(_trial(graph, QueryBatcher(model, pool_of(graph)), depth, generator))
+        batcher = QueryBatcher(model, pool_of(graph))
+        if graph.relations:
+            batcher = batcher.with_more_ties(new_ties(graph))
+        trials.append(_trial(graph, batcher, depth, generator))
         telling += trials[-1].telling(depth, rounding)
     return trials
 
@@ -438,9 +450,10 @@ def _trial(
 ) -> Trial:
     trees = _trees(graph, generator)
     rows = np.flatnonzero(generator.random(len(trees.nodes)) < ASKED)
+    rows = rows[trees.nodes[rows] < graph.person_count]
     alone = batcher.ask(trees, rows)
     edits = _edits(graph, batcher, generator)
-    before = batcher.ask(whole(graph), np.arange(NODES))
+    before = batcher.ask(whole(graph), np.arange(graph.person_count))
     return Trial(
         right=np.concatenate((ask_copies(batcher, [(whole_field(graph), edits)]), alone)),
         before=np.concatenate((before[edits.asked[1]], alone)),
@@ -480,7 +493,12 @@ def _pairs(generator: np.random.Generator) -> Ints:
 
 
 def _graph(pool: Pool, pairs: Ints, generator: np.random.Generator) -> Graph:
-    """A graph with these ties, people and what is known of ties drawn from the pool."""
+    """A graph with these ties, people and what is known of ties drawn from the pool.
+
+    Of several kinds, only ties between kinds that a relation leads between.
+    """
+    if pool.relations:
+        return _graph_of_kinds(pool, pairs, generator)
     people = generator.integers(0, len(pool.features), NODES)
     columns = (pool.kind, pool.weight, pool.attributes)
     rows = min((len(column) for column in columns if column is not None), default=0)
@@ -493,22 +511,60 @@ def _graph(pool: Pool, pairs: Ints, generator: np.random.Generator) -> Graph:
     )
 
 
+def _graph_of_kinds(pool: Pool, pairs: Ints, generator: np.random.Generator) -> Graph:
+    kinds = pool.kinds
+    assert kinds is not None
+    assert pool.kind is not None
+    people, (sources, targets, row) = draw_kinds(generator, pool, NODES, pairs.T.tolist())
+    order = np.argsort(kinds.of(people), kind="stable")
+    place = np.empty(NODES, np.int32)
+    place[order] = np.arange(NODES)
+    starts = kinds.of(people[order]).searchsorted(np.arange(len(kinds.names) + 1))
+    return build_graph(
+        ids=to_strings(range(NODES)),
+        features=pool.features[people[order]],
+        feature_names=tuple(map(str, range(pool.features.shape[1]))),
+        attributes={},
+        ties=Ties(
+            source=place[sources],
+            target=place[targets],
+            kind=pool.kind[row] // np.int16(2),
+            kinds=tuple(relation.name for relation in kinds.relations),
+            weight=None if pool.weight is None else pool.weight[row],
+            attributes=None if pool.attributes is None else pool.attributes[row],
+        ),
+        directed=False,
+        kinds=replace(kinds, starts=starts),
+    )
+
+
 def _edits(graph: Graph, batcher: QueryBatcher, generator: np.random.Generator) -> Edits:
     """Dropped and added ties and replaced features, of the node asked about and of others."""
-    dropped, added, replaced = [], [], []
-    asked = generator.integers(0, NODES, EDITS)
+    dropped, added, replaced, other = [], [], [], generator.integers(0, NODES, EDITS)
+    tied = np.flatnonzero(np.diff(graph.starts)[: graph.person_count])
+    asked = tied[generator.integers(0, len(tied), EDITS)]
     ties = len(graph.ties)
     for edit, node in enumerate(asked.tolist()):
         own = np.flatnonzero(graph.arc_source == node) // 2
         gone = {int(own[0]), *generator.integers(0, ties, edit % 3).tolist()}
         dropped += [(edit, 2 * tie + way) for tie in sorted(gone) for way in (0, 1)]
         near, far = node if edit % 2 else int(generator.integers(NODES)), (node + 5) % NODES
+        row = int(generator.integers(ties))
+        if graph.kinds is not None:  # a second tie of a relation, from the same end or another
+            near, far = int(graph.ties.source[row]), int(graph.ties.target[row])
+            far = int(
+                generator.choice(graph.kinds.members(int(graph.kinds.of(np.array([far]))[0])))
+            )
         if edit % 4 > 1 and near != far:
-            row = int(generator.integers(ties))
-            added += [(edit, near, far, row), (edit, far, near, row)]
+            rows = graph.new_rows(graph.ties.kind[[row]]) if graph.relations else ([row], [row])
+            added += [(edit, near, far, int(rows[0][0])), (edit, far, near, int(rows[1][0]))]
         if edit % 4 == 1:
-            replaced.append((edit, int(graph.arc_target[2 * own[0]]), edit))
-    features = batcher.features_of(generator.integers(0, NODES, EDITS))
+            to = int(graph.arc_target[2 * own[0]])
+            replaced.append((edit, to, edit))
+            if graph.kinds is not None:
+                alike = graph.kinds.members(int(graph.kinds.of(np.array([to]))[0]))
+                other[edit] = generator.choice(alike)
+    features = batcher.features_of(other)
     return edits_of(
         EDITS,
         np.stack((np.arange(EDITS), asked)),

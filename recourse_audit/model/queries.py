@@ -5,7 +5,7 @@ costs a few array operations. The free slots of an export with fixed sizes are p
 that no tie leads to, and with arcs that lie on one of them or weigh nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import ModelError, RoomError
-from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
+from recourse_audit.graph.graph import Floats, Graph, Indices, Ints, Kinds, Relation
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.roles import InputPort, Signature
 from recourse_audit.settings import ModelSettings, Role
@@ -53,12 +53,28 @@ class Union:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """What a query says about nodes and ties: features; weights, attributes and kinds of ties."""
+    """What a query says about nodes and ties: features; weights, attributes and kinds of ties.
+
+    In a graph of several kinds of nodes, what is said of ties is said twice, first for the arcs of
+    all ties from end to end and then for the reversed ones, and `kind` is a channel: twice the
+    number of the relation, plus 1 for reversed arcs.
+    """
 
     features: Floats
     weight: NDArray[np.float32] | None = None
     attributes: NDArray[np.float32] | None = None
     kind: NDArray[np.int16] | None = None
+    kinds: Kinds | None = None
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        return () if self.kinds is None else self.kinds.relations
+
+    def people(self, nodes: Ints) -> Ints:
+        """The positions of those who are decided on, among some nodes."""
+        if self.kinds is None:
+            return np.arange(len(nodes))
+        return np.flatnonzero(nodes < self.kinds.starts[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,9 +129,17 @@ def list_once(places: Ints, nodes: int) -> tuple[Ints, Ints]:
 
 def pool_of(graph: Graph) -> Pool:
     """What the graph knows about its nodes and ties."""
-    ties = graph.ties
+    ties, times = graph.ties, 2 if graph.relations else 1
+    kind = ties.kind
+    if graph.relations:
+        channel = np.int16(2) * ties.kind
+        kind = np.concatenate((channel, channel + np.int16(1)))
     return Pool(
-        features=graph.features, weight=ties.weight, attributes=ties.attributes, kind=ties.kind
+        features=graph.features,
+        weight=None if ties.weight is None else np.tile(ties.weight, times),
+        attributes=None if ties.attributes is None else np.tile(ties.attributes, (times, 1)),
+        kind=kind,
+        kinds=graph.kinds,
     )
 
 
@@ -224,8 +248,12 @@ class Prepared(NamedTuple):
 class Feeder:
     """Fills the inputs of one model."""
 
-    def __init__(self, signature: Signature, settings: ModelSettings) -> None:
+    def __init__(
+        self, signature: Signature, settings: ModelSettings, kinds: Kinds | None = None
+    ) -> None:
         self._path = settings.path
+        self._kinds = kinds
+        self._constants = settings.constants
         self._loops = settings.self_loops == "add"
         self._normalisation = settings.normalisation
         self._rows_are_targets = settings.adjacency_rows == "targets"
@@ -250,7 +278,7 @@ class Feeder:
             if port.role is not None
         ]
         self._writers: dict[Role, Callable[[Prepared, InputPort], np.ndarray]] = {
-            "features": lambda p, _: _pad(p.query.features, p.nodes),
+            "features": lambda p, _: pad(p.query.features, p.nodes),
             "edges": self._edges,
             "sources": lambda p, _: p.ends[0],
             "targets": lambda p, _: p.ends[1],
@@ -258,11 +286,13 @@ class Feeder:
             "edge_weight": lambda p, port: p.weights.reshape(-1, *[1] * (len(port.inner) - 1)),
             "edge_attributes": lambda p, port: self._of_arcs(p, p.query.attributes, port),
             "edge_type": lambda p, port: self._of_arcs(p, p.query.kind, port),
-            "node_ids": lambda p, _: _pad(p.query.nodes, p.nodes),
+            "node_ids": lambda p, _: pad(p.query.nodes, p.nodes),
             "batch": _graph_numbers,
             "node_count": lambda p, port: np.array([p.nodes] if port.shape else p.nodes),
             "target": lambda p, port: p.query.rows if port.shape else p.query.rows[0],
             "edge_labels": self._pairs_to_score,
+            "node_type": self._node_types,
+            "constant": lambda _, port: fixed_value(port, self._constants),
         }
         if settings.normalisation != "none" and not self._weighted:
             raise ModelError(
@@ -284,6 +314,10 @@ class Feeder:
         """How many nodes and arcs the model is told of, with what preparation and padding add."""
         prepared = self._prepare(query)
         return prepared.nodes, int(prepared.ends.shape[1])
+
+    def locate(self, query: Query) -> tuple[Ints, int]:
+        """Where an output has the rows asked about, and how many rows it has."""
+        return query.rows, self.slots(len(query.nodes), query.arc_count)
 
     def slots(self, nodes: int, arcs: int) -> int:
         """How many node slots a query fills; padding arcs lie on the last one."""
@@ -330,6 +364,17 @@ class Feeder:
         pairs = prepared.ends[:, np.arange(wanted) % arcs] if arcs else np.zeros((2, wanted))
         return np.ascontiguousarray(pairs.T) if port.by_row else pairs
 
+    def _node_types(self, prepared: Prepared, _port: InputPort) -> np.ndarray:
+        """The model's code for the kind of each node; padding is of the first kind."""
+        if self._kinds is None:
+            raise ModelError(
+                f"{self._path}: the input {_port.describe()} takes the kinds of nodes, and nothing "
+                "says what they are; name the column: decision.subject = "
+                '{ column = "node_type", value = "person" }'
+            )
+        codes = np.array(self._kinds.codes)[self._kinds.of(prepared.query.nodes)]
+        return np.append(codes, np.repeat(codes[:1], prepared.nodes - len(codes)))
+
     def _adjacency(self, prepared: Prepared, _port: InputPort) -> np.ndarray:
         """The arcs in a dense matrix; parallel arcs add up, as their messages would."""
         sources, targets = prepared.ends
@@ -346,7 +391,13 @@ class Feeder:
                 f"{self._path}: the input {port.describe()} takes {port.role}, which the graph "
                 "does not have; name the columns with graph.edge_attributes, or correct model.roles"
             )
-        return _pad(values, prepared.ends.shape[1])
+        return pad(values, prepared.ends.shape[1])
+
+
+def fixed_value(port: InputPort, constants: Mapping[str, object]) -> np.ndarray:
+    """The value of an input that is no part of the graph, in the shape that it has."""
+    shape = [size if isinstance(size, int) else 1 for size in port.shape]
+    return np.broadcast_to(np.asarray(constants[port.name]), shape)
 
 
 def _with_loops(ends: Ints, nodes: Ints) -> Ints:
@@ -361,7 +412,7 @@ def _graph_numbers(prepared: Prepared, _port: InputPort) -> np.ndarray:
     return np.repeat(np.arange(len(sizes)), sizes)
 
 
-def _pad(values: np.ndarray, length: int) -> np.ndarray:
+def pad(values: np.ndarray, length: int) -> np.ndarray:
     """Pad with zeros to a number of rows."""
     if len(values) == length:
         return values

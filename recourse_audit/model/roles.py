@@ -5,11 +5,13 @@ because exporters name dimensions and inputs as they like. `model.roles` overrid
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 from recourse_audit.errors import ModelError
 from recourse_audit.settings import ModelSettings, OutputKind, Role
+from recourse_audit.settings.inputs import REVERSED
 
 Dimension = int | str | None
 # What one row of an output is about. "other": neither a node, nor a graph, nor a tie.
@@ -29,6 +31,8 @@ RANKS: dict[Role, tuple[int, ...]] = {
     "node_count": (0, 1),
     "target": (0, 1),
     "edge_labels": (2,),
+    "node_type": (1,),
+    "constant": (0, 1, 2),
 }
 _FLOATS = frozenset({"float16", "float32", "float64"})
 _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
@@ -60,12 +64,48 @@ class Port:
         return f"{self.name!r} ({self.dtype} [{sizes}])"
 
 
+class Slot(NamedTuple):
+    """A role and, where a graph has several kinds, what it is about: a kind or a relation."""
+
+    role: Role
+    of: str = ""
+    reverse: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> "Slot":
+        """Read a role as the settings write it, such as edges:works_at:reversed."""
+        role, *about = text.split(":")
+        return cls(cast(Role, role), about[0] if about else "", len(about) > 1)
+
+    def __str__(self) -> str:
+        return ":".join((self.role, *filter(None, (self.of, REVERSED if self.reverse else ""))))
+
+
+Sureness = Literal["declared", "certain", "likely", "unsure"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputPort(Port):
-    """One input, and its role."""
+    """One input, its role, why that was guessed, and how sure the guess is.
+
+    In a model of several kinds, `of` is the kind or the relation that it is about, and `reverse`
+    says that it takes the arcs of a relation from `to` to `from`.
+    """
 
     role: Role | None = None
     why: str = ""
+    of: str = ""
+    reverse: bool = False
+    sure: Sureness = "unsure"
+
+    @property
+    def full_role(self) -> str | None:
+        """The role as the settings write it."""
+        return None if self.role is None else str(Slot(self.role, self.of, self.reverse))
+
+    def with_slot(self, slot: Slot, why: str, sure: Sureness) -> "InputPort":
+        role, of, reverse = slot
+        return replace(self, role=role, of=of, reverse=reverse, why=why, sure=sure)
 
     @property
     def has_batch_axis(self) -> bool:
@@ -158,9 +198,12 @@ _NAMES: dict[Role, str] = {
     "node_count": "num_nodes node_count n size",
     "target": "target target_node node node_idx seed query target_id",
     "edge_labels": "edge_label_index edge_labels label_index",
+    "node_type": "node_type ntype node_types node_kind",
+    "constant": "",
 }
-# A second list of pairs may be another kind of tie, so this role is never guessed without a name.
-_ONLY_BY_NAME: Role = "edge_labels"
+# A second list of pairs may be another kind of tie, and kinds of nodes may be ids, so these roles
+# are never guessed without a name.
+_ONLY_BY_NAME: tuple[Role, ...] = ("edge_labels", "node_type")
 
 
 def assign_roles(
@@ -172,26 +215,31 @@ def assign_roles(
     `complete`, an input that fits no role, or a model without inputs for features and ties, is an
     error; `inspect` asks without it, to show what there is.
     """
-    unknown = sorted(set(settings.roles) - {port.name for port in ports})
-    if unknown:
-        raise ModelError(
-            f"{settings.path}: model.roles names the input {unknown[0]!r}, which the model does "
-            f"not have; it has {', '.join(port.name for port in ports)}"
-        )
+    for key, given in (("roles", settings.roles), ("constants", settings.constants)):
+        unknown = sorted(set(given) - {port.name for port in ports})
+        if unknown:
+            raise ModelError(
+                f"{settings.path}: model.{key} names the input {unknown[0]!r}, which the model "
+                f"does not have; it has {', '.join(port.name for port in ports)}"
+            )
     assigned = [*ports]
+    declared = {name: Slot.parse(role) for name, role in settings.roles.items()}
+    declared |= dict.fromkeys(settings.constants, Slot("constant"))
     for position, port in enumerate(ports):
-        if port.name in settings.roles:
-            declared = settings.roles[port.name]
-            assigned[position] = replace(port, role=declared, why="declared in the settings")
-            _check_form(port, declared, settings)
+        if port.name in declared:
+            slot = declared[port.name]
+            assigned[position] = port.with_slot(slot, "declared in the settings", "declared")
+            _check_form(port, slot.role, settings)
     forms = _Forms(ports)
     for names in ("clear", "any", "none"):
         for position, port in enumerate(assigned):
             if port.role is None:
                 role, why = _guess(port, forms, {p.role for p in assigned if p.role}, names)
-                assigned[position] = replace(port, role=role, why=why)
+                sure: Sureness = "unsure" if role is None else "certain"
+                sure = "likely" if role and names == "none" else sure
+                assigned[position] = replace(port, role=role, why=why, sure=sure)
     if complete:
-        _check_complete(assigned, settings)
+        check_complete(assigned, settings)
     return tuple(assigned)
 
 
@@ -208,7 +256,7 @@ def _guess(
     if names != "none":
         clear = len(named) == 1 or (named and names == "any")
         return (named[0], f"{form}, and the name") if clear else (None, "")
-    fitting = [role for role in fitting if role != _ONLY_BY_NAME]
+    fitting = [role for role in fitting if role not in _ONLY_BY_NAME]
     if fitting:
         return fitting[0], f"{form}{size}"
     return None, f"no role that is still free takes {form}"
@@ -275,7 +323,7 @@ class _Forms:
     def _list(self, shape: tuple[Dimension, ...]) -> tuple[list[Role], str]:
         ends: list[Role] = ["sources", "targets"] if self._has_ends else []
         by_tie: list[Role] = [*ends, "edge_type"]
-        by_node: list[Role] = ["batch", "node_ids"]
+        by_node: list[Role] = ["batch", "node_ids", "node_type"]
         rest: list[Role] = ["target", "node_count"]
         if shape[0] is None or self._arcs is None or self._nodes is None:
             return [*by_tie, *by_node, *rest], ""
@@ -323,22 +371,25 @@ def _check_form(port: InputPort, role: Role, settings: ModelSettings) -> None:
         )
 
 
-def _check_complete(ports: list[InputPort], settings: ModelSettings) -> None:
+def check_complete(ports: Sequence[InputPort], settings: ModelSettings) -> None:
+    """Refuse inputs without a role or with the same one, and a model without nodes or ties."""
     for port in ports:
         if port.role is None:
             raise ModelError(
                 f"{settings.path}: the input {port.describe()} fits no role ({port.why}); declare "
                 f'one with model.roles = {{ "{port.name}" = "…" }} (one of '
-                f"{', '.join(get_args(Role))}), or export the model without it"
+                f"{', '.join(get_args(Role))}), with a value in [model.constants] if it is no part "
+                "of the graph, or export the model without it"
             )
-    roles = [port.role for port in ports]
-    for role in roles:
-        if roles.count(role) > 1:
-            twice = [port.name for port in ports if port.role == role]
+    filled = [port.full_role for port in ports if port.role != "constant"]
+    for role in filled:
+        if filled.count(role) > 1:
+            twice = [port.name for port in ports if port.full_role == role]
             raise ModelError(
                 f"{settings.path}: the inputs {' and '.join(twice)} both have the role {role}; "
                 "correct model.roles"
             )
+    roles = [port.role for port in ports]
     if "features" not in roles:
         raise ModelError(
             f"{settings.path}: no input takes node features [N, F]; name it in model.roles"

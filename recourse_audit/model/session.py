@@ -30,7 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import InputError, LimitError, ModelError
-from recourse_audit.graph.graph import Floats
+from recourse_audit.graph.graph import Floats, Kinds
+from recourse_audit.model.kind_roles import assign_kind_roles, is_joined
 from recourse_audit.model.limits import (
     MemoryLimit,
     OutOfTimeError,
@@ -39,7 +40,14 @@ from recourse_audit.model.limits import (
     is_out_of_memory,
 )
 from recourse_audit.model.queries import Feeder, Query
-from recourse_audit.model.roles import InputPort, OutputPort, Signature, assign_roles
+from recourse_audit.model.roles import (
+    InputPort,
+    OutputPort,
+    Signature,
+    assign_roles,
+    check_complete,
+)
+from recourse_audit.model.split_queries import SplitFeeder
 from recourse_audit.settings import ModelSettings
 from recourse_audit.settings.inputs import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 
@@ -454,33 +462,69 @@ def first_line(error: Exception) -> str:
 class OnnxModel(Session):
     """A sealed model in onnxruntime, ready to be asked.
 
-    With `complete`, an input without a role is refused; the rest is as for any session.
+    With `complete`, an input without a role is refused; `kinds` are those of the graph, if it has
+    several. The rest is as for any session.
     """
 
     def __init__(
         self,
         settings: ModelSettings,
         *,
+        kinds: Kinds | None = None,
         complete: bool = True,
         timeout: float | None = None,
         in_worker: bool = False,
     ) -> None:
         super().__init__(settings.path, settings, timeout=timeout, in_worker=in_worker)
-        self.signature = Signature(
-            inputs=assign_roles(self.inputs, settings, complete=complete),
-            output=self._first_guess(self.outputs, settings),
-            outputs=self.outputs,
-        )
-        self._feeder = Feeder(self.signature, settings)
+        self._settings = settings
+        self._feeder: Feeder | SplitFeeder
+        self.adopt(kinds, complete=complete)
+
+    def adopt(self, kinds: Kinds | None, *, complete: bool = True) -> None:
+        """Give every input its role, for a graph of these kinds."""
+        settings, several = self._settings, kinds is not None and bool(kinds.relations)
+        if kinds is not None and several and not is_joined(self.inputs, settings):
+            inputs = assign_kind_roles(self.inputs, settings, kinds, self._try)
+            if complete:
+                check_complete(inputs, settings)
+        else:
+            inputs = assign_roles(self.inputs, settings, complete=complete)
+        output = self._first_guess(self.outputs, settings)
+        self.signature = Signature(inputs=inputs, output=output, outputs=self.outputs)
+        if kinds is not None and several:
+            self._feeder = SplitFeeder(self.signature, settings, kinds)
+        else:
+            self._feeder = Feeder(self.signature, settings, kinds)
         self._target = self.signature.port("target")
         feeder = self._feeder
-        self.sizes, self.weighs_ties = feeder.sizes, feeder.weighs_ties
+        self.sizes, self.locate = feeder.sizes, feeder.locate
+        self.weighs_ties = feeder.weighs_ties
         self.node_room, self.arc_room = feeder.node_room, feeder.arc_room
 
     @property
+    def splits(self) -> bool:
+        """Whether the model is told of several kinds of nodes."""
+        return isinstance(self._feeder, SplitFeeder)
+
+    def pad_kinds(self, pads: bool) -> None:
+        """Give every kind and every relation of a query something to hold, or no longer."""
+        if isinstance(self._feeder, SplitFeeder):
+            self._feeder.pads = pads
+
+    def _try(self, feeds: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]] | None:
+        """All outputs that hold numbers; None if the model fails."""
+        names = [port.name for port in self.outputs if port.numeric]
+        try:
+            return self.run(names, feeds, "a small graph")
+        except LimitError:
+            raise
+        except ModelError:
+            return None
+
+    @property
     def feature_type(self) -> type:
-        port = self.signature.port("features")
-        return np.dtype(port.dtype).type if port else np.float32
+        ports = [port for port in self.signature.inputs if port.role == "features"]
+        return np.result_type(*(port.dtype for port in ports)).type if ports else np.float32
 
     @property
     def free_memory(self) -> int | None:
@@ -513,9 +557,10 @@ class OnnxModel(Session):
         rows = self.rows_of(raw)
         if self._target is not None and len(rows) == len(query.rows):
             return rows
-        slots = self._feeder.slots(len(query.nodes), query.arc_count)
+        places, slots = self.locate(query)
         if len(rows) == slots:
-            return rows[query.rows]
+            answers: Floats = rows[places]
+            return answers
         raise ModelError(
             f"{self.path}: the output {self.signature.output.name!r} has {len(rows)} rows for "
             f"{slots} nodes, so it is not a node classifier; name another output with "

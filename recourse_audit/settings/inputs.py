@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import Field, Tag, field_validator, model_validator
 
@@ -146,7 +146,16 @@ Role = Literal[
     "node_count",
     "target",
     "edge_labels",
+    "node_type",
+    "constant",
 ]
+# Roles that are about one kind of node, and about one relation, where a graph has several.
+NODE_ROLES: tuple[Role, ...] = ("features", "node_ids", "batch", "node_count")
+TIE_ROLES: tuple[Role, ...] = (
+    *("edges", "sources", "targets"),
+    *("edge_weight", "edge_attributes", "edge_type"),
+)
+REVERSED = "reversed"
 OutputKind = Literal["logits", "probabilities", "log_probabilities", "score"]
 # In seconds, up to a week: more is as good as no limit, and no clock can wait for ever.
 SHORTEST_TIMEOUT, LONGEST_TIMEOUT = 0.1, 604_800
@@ -164,8 +173,18 @@ class ModelSettings(Section):
 
     path: FilePath
     """The ONNX file."""
-    roles: dict[str, Role] = Field(default_factory=dict)
-    """The role of each input; inferred where absent."""
+    roles: dict[str, str] = Field(default_factory=dict)
+    """The role of each input; inferred where absent. With several kinds of nodes:
+    'features:KIND', 'edges:RELATION', 'edges:RELATION:reversed'."""
+    constants: dict[str, float | tuple[float, ...]] = Field(default_factory=dict)
+    """The values of inputs that are no part of the graph."""
+    node_types: tuple[str, ...] = ()
+    """For a model that takes the kinds of nodes as codes: the kinds in the order of the codes; if
+    absent, in the order of `graph.nodes`, or sorted where a column says the kind."""
+    edge_types: tuple[str, ...] = ()
+    """For a model of several kinds that takes the types of ties as codes: RELATION and
+    'RELATION:reversed' in the order of the codes; if absent, in the order of `graph.ties`, and
+    then the reversed ones."""
     output: OutputKind | None = None
     """What the output contains; inferred if absent. 'score', a single column of arbitrary real
     numbers, is never inferred."""
@@ -218,6 +237,21 @@ class ModelSettings(Section):
                 f"must be like '4 GB' or '4000 MB', or a number of MB (got {memory!r})"
             )
         return int(number) * MEGABYTES[unit]
+
+    @field_validator("roles")
+    @classmethod
+    def _check_roles(cls, roles: dict[str, str]) -> dict[str, str]:
+        for name, declared in roles.items():
+            role, *about = declared.split(":")
+            able = {*NODE_ROLES, *TIE_ROLES} if about else {*get_args(Role)}
+            reverses = role in TIE_ROLES and about[1:] == [REVERSED]
+            if role not in able or not all(about) or not (len(about) < 2 or reverses):
+                raise ValueError(
+                    f"{name}: there is no role {declared!r}; a role is one of "
+                    f"{', '.join(get_args(Role))}, and with several kinds of nodes such as "
+                    "features:KIND, edges:RELATION or edges:RELATION:reversed"
+                )
+        return roles
 
     @model_validator(mode="after")
     def _check_preprocessing(self) -> Self:

@@ -1,0 +1,349 @@
+"""The roles of inputs in a model of several kinds of nodes: guessed by name and form, then tested.
+
+Every input may fill a slot such as `features:person` or `edges:works_at:reversed`. A name that
+mentions a kind or a relation is a strong hint, and so is a width that only one kind has. What is
+left is found out by asking: kinds get different numbers of nodes, and an input for ties gets arcs
+between the last nodes of two kinds. With the wrong kinds, the model looks for a node that is not
+there and fails; the test is made twice, with the sizes the other way round, so that only the right
+kinds pass both.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from recourse_audit.errors import ModelError
+from recourse_audit.graph.graph import Kinds, Relation
+from recourse_audit.model.roles import InputPort, Slot, Sureness
+from recourse_audit.settings import ModelSettings, Role
+
+# Runs the model with some inputs and returns its outputs; None if it fails.
+Ask = Callable[[Mapping[str, NDArray[Any]]], list[NDArray[Any]] | None]
+
+REVERSING = frozenset({"rev", "reverse", "reversed", "inv", "inverse", "back"})
+FEATURE_WORDS = frozenset({"x", "feat", "feats", "features", "feature", "node", "nodes", "h", "in"})
+TIE_WORDS = frozenset({"edge", "edges", "index", "adj", "adjs", "ties", "e", "dict", "tensor"})
+CARRYING = frozenset({"attr", "attrs", "attributes", "edge", "efeat"})
+WEIGHING = frozenset({"weight", "weights", "w"})
+COUNTING = frozenset({"num", "count", "n", "size", "number"})
+SOURCES, TARGETS = frozenset({"src", "source", "row"}), frozenset({"dst", "target", "col"})
+NAMED, IMPOSSIBLE, LEFT_OUT = 8.0, -1e6, -50.0
+# A guess that rests on less than a name is tested against all others that would fit.
+FIRST_SIZE, MOST_ORDERS = 3, 120
+
+
+def tokens_of(name: str) -> list[str]:
+    """The words of a name, as exporters join and mangle them."""
+    return [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word]
+
+
+def find_name(name: str, words: Sequence[str]) -> int | None:
+    """Where the words of a name begin among others; None if they are not there in a row."""
+    wanted = tokens_of(name)
+    places = range(len(words) - len(wanted) + 1)
+    return next((k for k in places if [*words[k : k + len(wanted)]] == wanted), None)
+
+
+def slots_of(kinds: Kinds) -> list[Slot]:
+    """Everything that an input may take, where nodes and ties are told by kind."""
+    slots = [Slot("target"), Slot("edge_labels")]
+    for name, (first, last) in zip(kinds.names, kinds.blocks, strict=True):
+        roles: tuple[Role, ...] = ("node_count", "batch", "node_ids")
+        slots += [Slot(role, name) for role in (("features", *roles) if last > first else roles)]
+    for relation in kinds.relations:
+        for reverse in (False, True) if relation.directed else (False,):
+            own: tuple[Role, ...] = ("edges", "sources", "targets", "edge_weight")
+            own = (*own, "edge_attributes") if relation.attributes else own
+            slots += [Slot(role, relation.name, reverse) for role in own]
+    return slots
+
+
+class Guesser:
+    """Scores how well inputs fit slots, by form and by name."""
+
+    def __init__(self, kinds: Kinds) -> None:
+        self._kinds = kinds
+        self.slots = slots_of(kinds)
+        self._relations = {relation.name: relation for relation in kinds.relations}
+
+    def score(self, port: InputPort, slot: Slot) -> float:
+        """How likely a slot is; `IMPOSSIBLE` where type, rank or width do not fit."""
+        shape, words = port.shape, tokens_of(port.name)
+        match slot.role:
+            case "edges" | "edge_labels" if port.integer and len(shape) == 2 and 2 in shape:
+                if slot.role == "edge_labels":
+                    return NAMED if {"label", "labels"} & {*words} else IMPOSSIBLE
+                return self._mention(slot, words)
+            case "features" if port.floating and len(shape) == 2:
+                first, last = self._kinds.blocks[self._kinds.names.index(slot.of)]
+                if shape[1] not in (last - first, None) and not isinstance(shape[1], str):
+                    return IMPOSSIBLE
+                edge = 4.0 * bool({"edge", "attr"} & {*words})
+                return self._mention(slot, words) + bool(FEATURE_WORDS & {*words}) - edge
+            case "edge_attributes" if port.floating and len(shape) == 2:
+                width = self._relations[slot.of].attributes
+                if isinstance(shape[1], int) and shape[1] != width:
+                    return IMPOSSIBLE
+                return self._mention(slot, words) + 2.0 * bool(CARRYING & {*words}) - 0.5
+            case "edge_weight" if port.floating and (len(shape) == 1 or shape[1:] == (1,)):
+                return self._mention(slot, words) + 2.0 * bool(WEIGHING & {*words}) - 1.0
+            case "node_count" if port.integer and len(shape) <= 1 and COUNTING & {*words}:
+                return self._mention(slot, words)
+            case "batch" | "node_ids" if port.integer and len(shape) == 1:
+                hints = {"batch"} if slot.role == "batch" else {"id", "ids"}
+                return self._mention(slot, words) if hints & {*words} else IMPOSSIBLE
+            case "sources" | "targets" if port.integer and len(shape) == 1:
+                hints = set(SOURCES if slot.role == "sources" else TARGETS)
+                return self._mention(slot, words) if hints & {*words} else IMPOSSIBLE
+            case "target" if port.integer and len(shape) <= 1:
+                hints = {"target", "seed", "query"}
+                return NAMED if hints & {*words} else IMPOSSIBLE
+            case _:
+                return IMPOSSIBLE
+
+    def _mention(self, slot: Slot, words: list[str]) -> float:
+        """What a name says about a kind, or about a relation and its direction."""
+        there = find_name(slot.of, words) is not None
+        if slot.of not in self._relations:
+            return NAMED + len(slot.of) / 100 if there else 0.0
+        relation = self._relations[slot.of]
+        turned = bool(REVERSING & {*words} - {*tokens_of(slot.of)})
+        score = NAMED + len(slot.of) / 100 if there else 0.0
+        score += (2.0 if turned else 0.5) if turned == slot.reverse else -6.0 if turned else -2.0
+        ends = [find_name(self._kinds.names[k], words) for k in (relation.source, relation.target)]
+        if relation.source != relation.target and None not in ends:
+            forward = ends[0] < ends[1]  # type: ignore[operator]  # neither is None
+            score += 3.0 if forward != slot.reverse else -3.0
+        return score
+
+    def assign(
+        self, ports: Sequence[InputPort], allowed: Callable[[int, Slot], bool]
+    ) -> list[tuple[Slot | None, float]]:
+        """The slots that fit best together, each used once, and the score of each."""
+        scores = np.array([[self.score(p, s) for s in self.slots] for p in ports])
+        for place, slot in product(range(len(ports)), range(len(self.slots))):
+            if not allowed(place, self.slots[slot]):
+                scores[place, slot] = IMPOSSIBLE
+        scores = scores.reshape(len(ports), len(self.slots))
+        table = np.hstack((scores, np.full((len(ports), len(ports)), LEFT_OUT)))
+        _, columns = linear_sum_assignment(table, maximize=True)
+        return [
+            (self.slots[column], float(scores[place, column]))
+            if column < len(self.slots)
+            else (None, LEFT_OUT)
+            for place, column in enumerate(columns.tolist())
+        ]
+
+
+def is_joined(ports: Sequence[InputPort], settings: ModelSettings) -> bool:
+    """Whether a model takes all kinds in one table of nodes and one list of ties."""
+    if any(":" in role for role in settings.roles.values()):
+        return False
+    pairs = [port for port in ports if port.integer and len(port.shape) == 2 and 2 in port.shape]
+    words = [{*tokens_of(port.name)} for port in ports if port.integer and len(port.shape) == 1]
+    typed = any({"type", "types", "etype", "ntype", "rel", "relation"} & each for each in words)
+    tables = [port for port in ports if port.floating and len(port.shape) == 2]
+    return "edges" in settings.roles.values() or (len(pairs) < 2 and (typed or len(tables) < 2))
+
+
+def assign_kind_roles(
+    ports: tuple[InputPort, ...], settings: ModelSettings, kinds: Kinds, ask: Ask
+) -> tuple[InputPort, ...]:
+    """Give every input of a model of several kinds a role, by name, by form and by asking."""
+    declared = {name: Slot.parse(role) for name, role in settings.roles.items()}
+    declared |= dict.fromkeys(settings.constants, Slot("constant"))
+    guesser = Guesser(kinds)
+    _check_declared(declared, ports, settings, kinds)
+    taken = set(declared.values())
+    free = [port for port in ports if port.name not in declared]
+    trial = _Trial(ports, kinds, declared, settings, ask)
+    guesses = guesser.assign(free, lambda _, slot: slot not in taken)
+    if all(slot is not None for slot, _ in guesses):
+        guesses = _ask_around(guesser, free, guesses, taken, trial)
+    known = dict(zip((port.name for port in free), guesses, strict=True))
+    return tuple(
+        port.with_slot(declared[port.name], "declared in the settings", "declared")
+        if port.name in declared
+        else _explain(port, *known[port.name], trial)
+        for port in ports
+    )
+
+
+def _explain(port: InputPort, slot: Slot | None, score: float, trial: "_Trial") -> InputPort:
+    """An input with its role, why, and how sure that is."""
+    form = f"{port.dtype} of rank {len(port.shape)}"
+    if slot is None:
+        return replace(port, role=None, why=f"no role that is still free takes {form}")
+    tested = trial.tested.get(port.name)
+    if score >= NAMED:
+        sure: Sureness = "certain" if tested != "failed" else "unsure"
+        why = f"{form}, and the name" + ("; other pairings fail" if tested == "only" else "")
+        return port.with_slot(slot, why, sure)
+    if tested == "only":
+        return port.with_slot(slot, f"{form}; other pairings fail when asked", "certain")
+    return port.with_slot(slot, f"{form}; others would fit as well", "unsure")
+
+
+def _ask_around(
+    guesser: Guesser,
+    free: list[InputPort],
+    guesses: list[tuple[Slot | None, float]],
+    taken: set[Slot],
+    trial: "_Trial",
+) -> list[tuple[Slot | None, float]]:
+    """Guesses that pass when the model is asked; those that are given where nothing passes."""
+    tables = [k for k, (slot, _) in enumerate(guesses) if slot and slot.role == "features"]
+    for order in _orders(guesser, free, guesses, tables):
+        slots = {free[k].name: slot for k, (slot, _) in enumerate(guesses) if slot is not None}
+        slots |= {free[k].name: slot for k, slot in zip(tables, order, strict=True)}
+        pairs = [k for k, (slot, _) in enumerate(guesses) if slot and slot.role == "edges"]
+        fits = {
+            (k, slot)
+            for k in pairs
+            for slot in guesser.slots
+            if slot.role == "edges" and slot not in taken and trial.passes(slots, free[k], slot)
+        }
+        held = dict(zip(tables, order, strict=True))
+        again = guesser.assign(
+            free,
+            lambda place, slot, held=held, fits=fits: (  # type: ignore[misc]
+                slot not in taken
+                and (place not in held or slot == held[place])
+                and (slot.role != "edges" or (place, slot) in fits)
+            ),
+        )
+        if all(slot is not None for slot, _ in again):
+            for k in pairs:
+                others = {slot for place, slot in fits if place == k}
+                trial.tested[free[k].name] = "only" if len(others) == 1 else "passed"
+            for k in tables:
+                trial.tested[free[k].name] = "only" if pairs else "passed"
+            return again
+    trial.tested = dict.fromkeys((port.name for port in free), "failed")
+    return guesses
+
+
+def _orders(
+    guesser: Guesser,
+    free: list[InputPort],
+    guesses: list[tuple[Slot | None, float]],
+    tables: list[int],
+) -> Iterator[tuple[Slot, ...]]:
+    """Ways to give inputs for features their kinds, the likeliest first."""
+    slots = [slot for slot in guesser.slots if slot.role == "features"]
+    ways = []
+    for count, order in enumerate(permutations(slots, len(tables))):
+        score = sum(guesser.score(free[k], s) for k, s in zip(tables, order, strict=True))
+        if score > IMPOSSIBLE / 2:
+            ways.append((-score, count, order))
+    yield from (order for _, _, order in sorted(ways)[:MOST_ORDERS])
+
+
+class _Trial:
+    """Asks the model about small graphs, to see whether an input takes arcs between two kinds."""
+
+    def __init__(
+        self,
+        ports: tuple[InputPort, ...],
+        kinds: Kinds,
+        declared: Mapping[str, Slot],
+        settings: ModelSettings,
+        ask: Ask,
+    ) -> None:
+        self._ports = ports
+        self._kinds = kinds
+        self._declared = declared
+        self._constants = settings.constants
+        self._ask = ask
+        self.tested: dict[str, str] = {}
+
+    def passes(self, slots: Mapping[str, Slot], port: InputPort, slot: Slot) -> bool:
+        """Whether the model answers when one input has arcs between the last nodes of two kinds."""
+        relation = self._relation(slot)
+        ends = (relation.source, relation.target)
+        ends = ends[::-1] if slot.reverse else ends
+        return all(
+            self._ask(self._feeds({**self._declared, **slots}, sizes, {port.name: ends}))
+            is not None
+            for sizes in self._sizes()
+        )
+
+    def _sizes(self) -> Iterator[list[int]]:
+        count = len(self._kinds.names)
+        sizes = [FIRST_SIZE + 2 * kind for kind in range(count)]
+        yield sizes
+        yield sizes[::-1]
+
+    def _relation(self, slot: Slot) -> Relation:
+        return next(r for r in self._kinds.relations if r.name == slot.of)
+
+    def _feeds(
+        self, slots: Mapping[str, Slot], sizes: list[int], last: Mapping[str, tuple[int, int]]
+    ) -> dict[str, NDArray[Any]]:
+        """Inputs for two arcs of each relation: between first nodes, and between last ones."""
+        feeds = {}
+        for port in self._ports:
+            slot = slots[port.name]
+            size = sizes[self._kinds.names.index(slot.of)] if slot.of in self._kinds.names else 0
+            value: NDArray[Any]
+            match slot.role:
+                case "features":
+                    width = np.diff(self._kinds.blocks[self._kinds.names.index(slot.of)])[0]
+                    value = np.linspace(-1.0, 1.0, size * int(width)).reshape(size, -1)
+                case "edges" | "edge_labels" | "sources" | "targets":
+                    ends = last.get(port.name)
+                    far = [0, 0] if ends is None else [sizes[end] - 1 for end in ends]
+                    value = np.array([[0, far[0]], [0, far[1]]])
+                    value = value if slot.role in ("edges", "edge_labels") else value[0]
+                    value = value.T if slot.role == "edges" and port.by_row else value
+                case "edge_weight":
+                    value = np.ones((2, *[1] * (len(port.shape) - 1)))
+                case "edge_attributes":
+                    value = np.ones((2, self._relation(slot).attributes))
+                case "node_count":
+                    value = np.array([size] if port.shape else size)
+                case "constant":
+                    shape = [axis if isinstance(axis, int) else 1 for axis in port.shape]
+                    value = np.broadcast_to(np.asarray(self._constants[port.name]), shape)
+                case "node_ids":
+                    value = np.arange(size)
+                case "batch":
+                    value = np.zeros(size)
+                case _:
+                    value = np.zeros(1 if port.shape else ())
+            feeds[port.name] = np.ascontiguousarray(value, dtype=port.dtype)
+        return feeds
+
+
+def _check_declared(
+    declared: Mapping[str, Slot],
+    ports: Sequence[InputPort],
+    settings: ModelSettings,
+    kinds: Kinds,
+) -> None:
+    """Refuse declared roles of kinds, relations or directions that there are not."""
+    names = [port.name for port in ports]
+    for name, slot in declared.items():
+        where = f"{settings.path}: model.roles gives {name!r} the role {slot}"
+        if name not in names:
+            raise ModelError(
+                f"{settings.path}: model.roles names the input {name!r}, which the model does not "
+                f"have; it has {', '.join(names)}"
+            )
+        relation = next((r for r in kinds.relations if r.name == slot.of), None)
+        if slot.of and slot.of not in kinds.names and relation is None:
+            known = ", ".join((*kinds.names, *(r.name for r in kinds.relations)))
+            raise ModelError(f"{where}, and there is no {slot.of!r}; choose from {known}")
+        if slot.reverse and relation is not None and not relation.directed:
+            raise ModelError(
+                f"{where}, but ties of {slot.of} have no direction, so that both arcs are in "
+                f"edges:{slot.of}; correct model.roles, or set directed = true there"
+            )
+        if slot.role == "constant" and name not in settings.constants:
+            raise ModelError(f"{where}; say its value in [model.constants]: {name} = …")
