@@ -674,7 +674,7 @@ RECIPES = (
         inputs=counted_devices,
         roles=FLAT_ROLES
         | {
-            "num_device": "count:device",
+            "num_device": "node_count:device",
             "edge_index_uses": "edges:uses",
             "edge_index_uses_rev": "edges:uses:reversed",
         },

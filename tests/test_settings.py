@@ -150,7 +150,14 @@ def words_for(*end: str, together: bool) -> dict[str, Any]:
         ({"model": {"path": "a\0b"}}, "model.path: holds a null character, which no path can"),
         ({"model": [1]}, "model: must be a table"),
         ({"model": {"roles": 3}}, "model.roles: must be a table: { name = value } (got 3)"),
-        ({"model": {"roles": {"x": "feature"}}}, "model.roles.x: must be 'features', 'edges'"),
+        (
+            {"model": {"roles": {"x": "feature"}}},
+            "model.roles: x: there is no role 'feature'; a role is one of features, edges, sources",
+        ),
+        (
+            {"model": {"roles": {"x": "edges:works_at:backwards"}}},
+            "model.roles: x: there is no role 'edges:works_at:backwards'",
+        ),
         (
             {"model": {"output": "scores"}},
             "model.output: must be 'logits', 'probabilities', 'log_probabilities' or 'score'",

@@ -107,7 +107,10 @@ class Inspection:
         chosen = output.taken or len(self.signature.outputs) < 2
         return ModelReport(
             sha256=self.sha256,
-            inputs=tuple(_as_record(ModelInput, port) for port in self.signature.inputs),
+            inputs=tuple(
+                replace(_as_record(ModelInput, port), role=port.full_role)
+                for port in self.signature.inputs
+            ),
             output=_as_record(ModelOutput, output) if chosen else None,
             outputs=tuple(_as_record(ListedOutput, port) for port in self.signature.outputs),
             probes=self.probes,
@@ -120,7 +123,8 @@ class Inspection:
     @property
     def advice(self) -> tuple[str, ...]:
         """What to put into the settings where a guess is wrong."""
-        roles = ", ".join(f'"{port.name}" = "{port.role or "…"}"' for port in self.signature.inputs)
+        ports = self.signature.inputs
+        roles = ", ".join(f'"{port.name}" = "{port.full_role or "…"}"' for port in ports)
         lines = []
         if self.made_up and not self.problem:
             lines.append("Probed with made-up features; --graph FILE probes with those of a graph.")
@@ -285,7 +289,8 @@ def inspect_with(
 
     `classes` is how many the settings declare, if they do.
     """
-    model = OnnxModel(settings, complete=False, timeout=timeout)
+    kinds = None if graph is None else graph.kinds
+    model = OnnxModel(settings, kinds=kinds, complete=False, timeout=timeout)
     if graph is not None:
         check_features(model, graph, preprocessing)
     facts = Inspection(
@@ -298,7 +303,7 @@ def inspect_with(
         preprocessing=None if preprocessing is None else preprocessing.report,
     )
     try:
-        model = OnnxModel(settings, timeout=timeout)
+        model = OnnxModel(settings, kinds=kinds, timeout=timeout)
         pool = None if graph is None else pool_of(graph)
         probes = probe(model, settings, pool, classes=classes)
         probes = probes if graph is None else note_missing_ties(probes, graph)

@@ -207,7 +207,7 @@ def open_audit(
     A graph or a model that is given is used in place of the one that the settings name.
     """
     from_files = graph is None
-    model = OnnxModel(settings.model, timeout=timeout) if model is None else model
+    opened = OnnxModel(settings.model, timeout=timeout, complete=False) if model is None else model
     graph, preprocessing = read_features(
         settings.model,
         settings.graph,
@@ -217,6 +217,9 @@ def open_audit(
     )
     if preprocessing is not None and preprocessing.problem:
         raise ModelError(preprocessing.problem)
+    if model is None:
+        opened.adopt(graph.kinds)
+    model = opened
     check_features(model, graph, preprocessing)
     policy, outcomes = check_against_graph(settings, graph, preprocessing)
     classes = len(settings.decision.classes)
@@ -251,6 +254,7 @@ def assemble(
 ) -> LoadedAudit:
     """An audit of parts that are known to fit together."""
     search = settings.search
+    model.pad_kinds(probes.padded)
     return LoadedAudit(
         settings=settings,
         graph=graph,
@@ -298,6 +302,8 @@ def check_features(
     model: OnnxModel, graph: Graph, preprocessing: Preprocessing | None = None
 ) -> None:
     """Refuse a graph with more or fewer features than the model takes."""
+    if model.splits:
+        return
     wanted, given = model.signature.feature_count, graph.features.shape[1]
     if preprocessing is not None and wanted not in (None, given):
         pipeline = preprocessing.encoder

@@ -282,10 +282,11 @@ def _open_copy(audit: LoadedAudit, path: Path) -> LoadedAudit:
     """The same audit of a copy of the model, which must look the same from outside."""
     own = audit.model.signature
     settings = audit.settings.model.model_copy(update={"path": path, "output_name": None})
-    copy = OnnxModel(settings).signature
+    kinds = audit.graph.kinds
+    copy = OnnxModel(settings, kinds=kinds).signature
     settings = settings.model_copy(update={"output_name": own.output.name})
     known = own.output.name in {port.name for port in copy.outputs}
-    model = OnnxModel(settings) if known else None
+    model = OnnxModel(settings, kinds=kinds) if known else None
     if model is None or _face(model.signature) != _face(own):
         raise ModelError(
             f"{path}: its inputs or outputs are not those of {audit.model.path}, so it is not a "

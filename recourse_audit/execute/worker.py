@@ -333,10 +333,10 @@ class Worker:
     def __init__(self, job: AuditJob) -> None:
         _check(job)
         settings, in_worker = job.settings, parent_process() is not None
-        model = OnnxModel(settings.model, in_worker=in_worker)
+        graph = open_shared_graph(job.folder, job.graph)
+        model = OnnxModel(settings.model, kinds=graph.kinds, in_worker=in_worker)
         _refuse_changed(model, job.model)
         model.with_output(job.output)
-        graph = open_shared_graph(job.folder, job.graph)
         encoder = None  # that of the settings
         if job.preprocessing:
             people = people_settings(settings.graph, settings.decision.subject)

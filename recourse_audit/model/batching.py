@@ -25,7 +25,8 @@ from recourse_audit.errors import ModelError
 from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.queries import Pool, Query, Union, list_once
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.model.state_sharing import Form, share_union
+from recourse_audit.model.shared_unions import share_union
+from recourse_audit.model.state_sharing import Form
 from recourse_audit.records.model import ProbeReport, Repeats
 from recourse_audit.settings import OutputKind
 
@@ -210,7 +211,7 @@ class QueryBatcher:
         repeater: Repeater | None = None,
     ) -> None:
         self.model = model
-        self.people = pool.people
+        self.people, self._kinds = pool.people, pool.kinds
         self.repeater = repeater or Repeater()
         self._count: Counter[str] = Counter()
         self._graphs_per_query = graphs_per_query
@@ -384,6 +385,7 @@ class QueryBatcher:
                     node_starts=union.node_starts[first : last + 1],
                     rows=rows[done:until] - low,
                     graphs=last - first if stands_for is None else stands_for,
+                    kinds=self._kinds,
                 )
             first, done = last, until
 
@@ -397,7 +399,9 @@ class QueryBatcher:
             part = union.part(first, last)
             part = replace(part, ties=self.merge_rows(part.ties))
             places = rows[low:high] - union.node_starts[first]
-            shared, places = share_union(part, places, *sharing, ties_alike=not self.needs_ties)
+            shared, places = share_union(
+                part, places, *sharing, ties_alike=not self.needs_ties, kinds=self._kinds
+            )
             read, back = list_once(places, len(shared.nodes))
             answers.append(self.ask_raw(shared, read, stands_for=len(part))[back])
             first = last

@@ -317,7 +317,7 @@ class _Trial:
                     value = np.zeros(size)
                 case _:
                     value = np.zeros(1 if port.shape else ())
-            feeds[port.name] = np.ascontiguousarray(value, dtype=port.dtype)
+            feeds[port.name] = np.asarray(value, dtype=port.dtype, order="C")
         return feeds
 
 

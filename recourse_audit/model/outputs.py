@@ -104,7 +104,7 @@ class OutputSurvey:
     ) -> list[Asked]:
         """What all outputs say to each query about some nodes of a union, or about all."""
         heard = []
-        rows = np.arange(len(union.nodes)) if rows is None else rows
+        rows = batcher.people(union.nodes) if rows is None else rows
         for query in batcher.queries(union, rows, features=features):
             nodes, arcs = self._model.sizes(query)
             graphs = len(query.node_starts) - 1 + (nodes > len(query.nodes))
@@ -125,7 +125,7 @@ class OutputSurvey:
         """What an output with one row per node said, without the rows of padding."""
         tables = ((asked.query, asked.tables[name]) for asked in self._heard)
         return np.concatenate(
-            [t if len(t) == len(query.rows) else t[: len(query.nodes)] for query, t in tables]
+            [t if len(t) == len(q.rows) else t[self._model.locate(q)[0]] for q, t in tables]
         )
 
     def is_random(self) -> bool:

@@ -79,13 +79,12 @@ def _probe_graph(
     generator: np.random.Generator, pool: Pool, size: int, ends: list[tuple[int, int]]
 ) -> Union:
     if pool.relations:
-        nodes, ties = draw_kinds(generator, pool, size, ends)
-        sources, targets, tie = ties
+        nodes, (sources, targets, row) = draw_kinds(generator, pool, size, ends)
         return single_graph(
             nodes,
             np.stack((sources, targets), axis=1).ravel(),
             np.stack((targets, sources), axis=1).ravel(),
-            np.stack(pair_rows(pool, tie), axis=1).ravel(),
+            np.stack(pair_rows(pool, row), axis=1).ravel(),
         )
     rows = len(pool.features)
     nodes = generator.choice(rows, size=size, replace=size > rows)

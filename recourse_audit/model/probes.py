@@ -16,18 +16,14 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.errors import ModelError
-from recourse_audit.graph.arrays import from_arrays
-from recourse_audit.graph.columns import to_strings
-from recourse_audit.graph.graph import Floats, Graph, Ints, Ties, build_graph
-from recourse_audit.model.batching import SMALLEST_PROBABILITY, QueryBatcher, Sharing, guess_kind
-from recourse_audit.model.edited_graph import StateSharing, ask_copies, new_ties
-from recourse_audit.model.edits import Edits, edits_of, whole_field
+from recourse_audit.errors import LimitError, ModelError
+from recourse_audit.graph.graph import Floats, Ints
+from recourse_audit.model.batching import QueryBatcher, guess_kind
+from recourse_audit.model.form_probe import form_of, takes_shared_fields
 from recourse_audit.model.outputs import choose_output
 from recourse_audit.model.probe_graphs import (
     FARTHEST,
     ask_varied,
-    draw_kinds,
     invent_pools,
     is_constant,
     relabel,
@@ -41,13 +37,10 @@ from recourse_audit.model.queries import (
     Union,
     join_graphs,
     list_once,
-    pool_of,
-    whole,
-    with_pairs,
+    single_graph,
 )
 from recourse_audit.model.roles import OutputPort
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.model.state_sharing import Form
 from recourse_audit.records.model import NoteCode, ProbeReport
 from recourse_audit.settings import ModelSettings
 
@@ -89,12 +82,59 @@ def probe(
     """
     generator = np.random.default_rng(seed)
     pools = [pool] if pool is not None else invent_pools(model, generator)
+    padded = model.splits and needs_padding(model, pools, generator)
+    model.pad_kinds(padded)
     choose_output(model, settings, pools, classes=classes, seed=seed)
     pools = identify_output(model, settings, pools, generator)
-    report = Prober(model, pools, generator).report()
+    report = replace(Prober(model, pools, generator).report(), padded=padded)
     if settings.depth is None:
         return report
     return with_declared_depth(report, settings.depth)
+
+
+def needs_padding(model: OnnxModel, pools: Sequence[Pool], generator: np.random.Generator) -> bool:
+    """Whether an export fails, or gives other answers, where a kind or a relation has nobody.
+
+    Answers that change with padding everywhere depend on the rest of a query, which another probe
+    tells.
+    """
+    changed = []
+    for pool in pools:
+        asked = [
+            single_graph(np.zeros(1, np.int64), *(np.zeros(0, np.int64) for _ in range(3))),
+            join_graphs([ring(generator, pool, 7) for _ in range(TRIALS)]),
+        ]
+        batcher, answers = QueryBatcher(model, pool, graphs_per_query=1), []
+        for pads in (False, True):
+            model.pad_kinds(pads)
+            try:
+                answers += [ask_every(model, batcher, union) for union in asked]
+            except LimitError:
+                raise
+            except ModelError:
+                if pads:
+                    raise
+                return True
+        changed.append([not _alike(answers[k], answers[k + 2]) for k in (0, 1)])
+    return any(alone and not together for alone, together in changed)
+
+
+def ask_every(model: OnnxModel, batcher: QueryBatcher, union: Union) -> list[Floats]:
+    """The rows about people in every output of numbers that has one for each of them."""
+    answers = []
+    for query in batcher.queries(union, batcher.people(union.nodes)):
+        places, count = model.locate(query)
+        tables = map(model.rows_of, model.ask_every(query).values())
+        answers += [table[places] for table in tables if len(table) == count]
+    return answers
+
+
+def _alike(first: Sequence[Floats], second: Sequence[Floats]) -> bool:
+    """Whether tables are the same, but for rounding."""
+    return len(first) == len(second) and all(
+        np.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
+        for a, b in zip(first, second, strict=True)
+    )
 
 
 def identify_output(
@@ -260,6 +300,7 @@ class Prober:
         None if shared receptive fields cannot be used, because of this or any other probe.
         """
         sound = report.deterministic and report.node_order and report.tie_order and report.packing
+        sound = sound and not self._model.pairs_arcs
         if not sound or report.depth is None or not takes_shared_fields(self._alone[0]):
             return None
         form = form_of(self._model, self._pools, report.depth, self._generator, self._tolerance)
@@ -340,260 +381,3 @@ def with_declared_depth(report: ProbeReport, declared: int) -> ProbeReport:
         return report
     figures = {} if measured is None else {"measured": measured}
     return report.with_note("declared", declared=declared, used=used, **figures)
-
-
-# ---------------------------------------------------------------- state sharing
-#
-# Whether state sharing gives a model's answers, and in which form. Small graphs are edited in every
-# way that an audit edits a graph, and the model is asked about each edited graph in full. A form
-# may be used if it gives these answers. The plain form, which is leaner, gives them unless a
-# sender's own number of ties weighs its message. Neither form does where a message is weighed by
-# how many others its sender has (by its leaving arcs), or where an answer depends on the whole
-# query.
-#
-# The degree form is right wherever the plain form is. So the plain form must show that it is as
-# near to the model's answers as the other, in logarithms, where answers near 0 and 1 still differ.
-# And enough answers must tell: those that no edit moves, and probabilities of exactly 0 and 1, say
-# nothing of any form.
-
-
-GRAPHS = 3
-MOST_GRAPHS = 12
-NODES = 14
-CHORDS = 9
-EDITS = 10
-TREES = 20
-ASKED = 0.4
-FEWEST_TELLING = 10
-AS_NEAR = 16
-ENDS = (0.0, float(np.log(SMALLEST_PROBABILITY)))
-FORMS: tuple[Form, Form] = ("plain", "degree")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """Answers on edited graphs, on the graph as it was, and in each form.
-
-    After these come answers about small graphs, which no edit moves.
-    """
-
-    right: Floats
-    before: Floats
-    shared: dict[Form, Floats]
-
-    def telling(self, depth: int, rounding: float) -> int:
-        """How many answers tell forms apart; where no tie matters, none has to move."""
-        between = ~np.isin(self.right, ENDS).all(axis=1)
-        moved = _apart(self.before, self.right) > AS_NEAR * rounding
-        return int(np.count_nonzero(between & (moved | (depth == 0))))
-
-
-def form_of(
-    model: OnnxModel,
-    pools: Sequence[Pool],
-    depth: int,
-    generator: np.random.Generator,
-    tolerance: float,
-) -> Form | None:
-    """The leaner form that gives the model's answers; None if none does."""
-    dtype = model.signature.output.dtype  # whole numbers come from single precision
-    rounding = float(np.finfo(dtype if dtype.startswith("float") else "float32").eps)
-    trials: list[Trial] = []
-
-    def ask(pool: Pool) -> list[Trial]:
-        return _trials(model, pool, depth, generator, rounding)
-
-    for pool in pools:
-        trials += ask(pool)
-        if is_constant(pool):  # a mean of equal features hides how they are weighed
-            trials += ask_varied(generator, pool, ask)
-    forms = [
-        form
-        for form in FORMS
-        if all(_same(trial.shared[form], trial.right, tolerance) for trial in trials)
-    ]
-    if sum(trial.telling(depth, rounding) for trial in trials) < FEWEST_TELLING or not forms:
-        return None
-    plain, degree = (
-        max(float(_apart(trial.shared[form], trial.right).max(initial=0.0)) for trial in trials)
-        for form in FORMS
-    )
-    alike = plain <= AS_NEAR * max(degree, rounding)
-    return forms[0] if alike else forms[-1]
-
-
-def takes_shared_fields(batcher: QueryBatcher) -> bool:
-    """Whether a model has room for any number of nodes and arcs, and answers for all of them."""
-    model = batcher.model
-    free = model.node_room is None and model.arc_room is None
-    return free and not batcher.one_row_per_query and model.signature.port("adjacency") is None
-
-
-def _trials(
-    model: OnnxModel, pool: Pool, depth: int, generator: np.random.Generator, rounding: float
-) -> list[Trial]:
-    """Some graphs; more of them as long as few answers tell."""
-    trials: list[Trial] = []
-    telling = 0
-    while len(trials) < GRAPHS or (telling < FEWEST_TELLING and len(trials) < MOST_GRAPHS):
-        graph = _graph(pool, _pairs(generator), generator)
-        batcher = QueryBatcher(model, pool_of(graph))
-        if graph.relations:
-            batcher = batcher.with_more_ties(new_ties(graph))
-        trials.append(_trial(graph, batcher, depth, generator))
-        telling += trials[-1].telling(depth, rounding)
-    return trials
-
-
-def _trial(
-    graph: Graph, batcher: QueryBatcher, depth: int, generator: np.random.Generator
-) -> Trial:
-    trees = _trees(graph, generator)
-    rows = np.flatnonzero(generator.random(len(trees.nodes)) < ASKED)
-    rows = rows[trees.nodes[rows] < graph.person_count]
-    alone = batcher.ask(trees, rows)
-    edits = _edits(graph, batcher, generator)
-    before = batcher.ask(whole(graph), np.arange(graph.person_count))
-    return Trial(
-        right=np.concatenate((ask_copies(batcher, [(whole_field(graph), edits)]), alone)),
-        before=np.concatenate((before[edits.asked[1]], alone)),
-        shared={
-            form: np.concatenate(
-                (
-                    StateSharing(graph, batcher, depth, form).answers(edits),
-                    QueryBatcher(
-                        batcher.model,
-                        pool_of(graph),
-                        sharing=Sharing(depth=depth, form=form) if depth else None,
-                    ).ask(trees, rows),
-                )
-            )
-            for form in FORMS
-        },
-    )
-
-
-def _trees(graph: Graph, generator: np.random.Generator) -> Union:
-    """Small parts of a graph side by side: some of its pairs each, with their nodes."""
-    parts = []
-    for _ in range(TREES):
-        pairs = np.unique(generator.integers(0, graph.pair_count, 3))
-        nodes = np.unique(np.concatenate((graph.pair_low[pairs], graph.pair_high[pairs])))
-        parts.append(with_pairs(graph, nodes, pairs))
-    return join_graphs(parts)
-
-
-def _pairs(generator: np.random.Generator) -> Ints:
-    """The ties of a random tree with some chords."""
-    child = np.arange(1, NODES)
-    parent = (generator.random(NODES - 1) * child).astype(np.int64)
-    chords = np.sort(generator.integers(0, NODES, (2, CHORDS)), axis=0)
-    pairs = np.concatenate((np.stack((parent, child)), chords), axis=1)
-    return np.unique(pairs[:, pairs[0] != pairs[1]], axis=1)
-
-
-def _graph(pool: Pool, pairs: Ints, generator: np.random.Generator) -> Graph:
-    """A graph with these ties, people and what is known of ties drawn from the pool.
-
-    Of several kinds, only ties between kinds that a relation leads between.
-    """
-    if pool.relations:
-        return _graph_of_kinds(pool, pairs, generator)
-    people = generator.integers(0, len(pool.features), NODES)
-    columns = (pool.kind, pool.weight, pool.attributes)
-    rows = min((len(column) for column in columns if column is not None), default=0)
-    row = generator.integers(0, max(rows, 1), pairs.shape[1])
-    kind, weight, attributes = (
-        column[row] if column is not None and rows else None for column in columns
-    )
-    return from_arrays(
-        pool.features[people], pairs, kind=kind, weight=weight, edge_attributes=attributes
-    )
-
-
-def _graph_of_kinds(pool: Pool, pairs: Ints, generator: np.random.Generator) -> Graph:
-    kinds = pool.kinds
-    assert kinds is not None
-    assert pool.kind is not None
-    people, (sources, targets, row) = draw_kinds(generator, pool, NODES, pairs.T.tolist())
-    order = np.argsort(kinds.of(people), kind="stable")
-    place = np.empty(NODES, np.int32)
-    place[order] = np.arange(NODES)
-    starts = kinds.of(people[order]).searchsorted(np.arange(len(kinds.names) + 1))
-    return build_graph(
-        ids=to_strings(range(NODES)),
-        features=pool.features[people[order]],
-        feature_names=tuple(map(str, range(pool.features.shape[1]))),
-        attributes={},
-        ties=Ties(
-            source=place[sources],
-            target=place[targets],
-            kind=pool.kind[row] // np.int16(2),
-            kinds=tuple(relation.name for relation in kinds.relations),
-            weight=None if pool.weight is None else pool.weight[row],
-            attributes=None if pool.attributes is None else pool.attributes[row],
-        ),
-        directed=False,
-        kinds=replace(kinds, starts=starts),
-    )
-
-
-def _edits(graph: Graph, batcher: QueryBatcher, generator: np.random.Generator) -> Edits:
-    """Dropped and added ties and replaced features, of the node asked about and of others."""
-    dropped, added, replaced, other = [], [], [], generator.integers(0, NODES, EDITS)
-    tied = np.flatnonzero(np.diff(graph.starts)[: graph.person_count])
-    asked = tied[generator.integers(0, len(tied), EDITS)]
-    ties = len(graph.ties)
-    for edit, node in enumerate(asked.tolist()):
-        own = np.flatnonzero(graph.arc_source == node) // 2
-        gone = {int(own[0]), *generator.integers(0, ties, edit % 3).tolist()}
-        dropped += [(edit, 2 * tie + way) for tie in sorted(gone) for way in (0, 1)]
-        near, far = node if edit % 2 else int(generator.integers(NODES)), (node + 5) % NODES
-        row = int(generator.integers(ties))
-        if graph.kinds is not None:  # a second tie of a relation, from the same end or another
-            near, far = int(graph.ties.source[row]), int(graph.ties.target[row])
-            far = int(
-                generator.choice(graph.kinds.members(int(graph.kinds.of(np.array([far]))[0])))
-            )
-        if edit % 4 > 1 and near != far:
-            rows = graph.new_rows(graph.ties.kind[[row]]) if graph.relations else ([row], [row])
-            added += [(edit, near, far, int(rows[0][0])), (edit, far, near, int(rows[1][0]))]
-        if edit % 4 == 1:
-            to = int(graph.arc_target[2 * own[0]])
-            replaced.append((edit, to, edit))
-            if graph.kinds is not None:
-                alike = graph.kinds.members(int(graph.kinds.of(np.array([to]))[0]))
-                other[edit] = generator.choice(alike)
-    features = batcher.features_of(other)
-    return edits_of(
-        EDITS,
-        np.stack((np.arange(EDITS), asked)),
-        dropped=np.array(dropped).T,
-        added=np.array(added).T,
-        replaced=np.array(replaced).T,
-        features=features,
-    )
-
-
-def _same(answers: Floats, right: Floats, tolerance: float) -> bool:
-    """Whether answers differ by no more than rounding; one that is no number must be none in both.
-
-    Probabilities are compared, because the logarithm of one near 0 moves a lot with its last bit.
-    """
-    usable = np.isfinite(right).all(axis=1)
-    if not np.array_equal(usable, np.isfinite(answers).all(axis=1)):
-        return False
-    answers, right = answers[usable], right[usable]
-    if right.shape[1] > 1:
-        answers, right = np.exp(answers), np.exp(right)
-    scale = max(1.0, float(np.abs(right).max(initial=0.0)))
-    return bool((np.abs(answers - right) <= tolerance * scale).all())
-
-
-def _apart(answers: Floats, right: Floats) -> Floats:
-    """The largest difference of each answer compared with its size; numbers only."""
-    usable = np.isfinite(right) & np.isfinite(answers)
-    away = np.subtract(answers, right, out=np.zeros_like(right), where=usable)
-    size = np.maximum(1.0, np.abs(right, out=np.ones_like(right), where=usable))
-    apart: Floats = (np.abs(away) / size).max(axis=1, initial=0.0)
-    return apart

@@ -83,7 +83,8 @@ class Query:
 
     `ends` has the sources of arcs in its first row and their targets in the second. `node_starts`
     says where its graphs begin, with any offset; ends and rows count from its first node. `graphs`
-    is how many graphs it asks about: more than it has, if one holds several what-ifs.
+    is how many graphs it asks about: more than it has, if one holds several what-ifs. `kinds` are
+    those of the pool that `nodes` are rows of.
     """
 
     features: Floats
@@ -95,6 +96,7 @@ class Query:
     node_starts: Ints
     rows: Ints
     graphs: int
+    kinds: Kinds | None = None
 
     @property
     def arc_count(self) -> int:
@@ -248,11 +250,8 @@ class Prepared(NamedTuple):
 class Feeder:
     """Fills the inputs of one model."""
 
-    def __init__(
-        self, signature: Signature, settings: ModelSettings, kinds: Kinds | None = None
-    ) -> None:
+    def __init__(self, signature: Signature, settings: ModelSettings) -> None:
         self._path = settings.path
-        self._kinds = kinds
         self._constants = settings.constants
         self._loops = settings.self_loops == "add"
         self._normalisation = settings.normalisation
@@ -366,13 +365,14 @@ class Feeder:
 
     def _node_types(self, prepared: Prepared, _port: InputPort) -> np.ndarray:
         """The model's code for the kind of each node; padding is of the first kind."""
-        if self._kinds is None:
+        kinds = prepared.query.kinds
+        if kinds is None:
             raise ModelError(
                 f"{self._path}: the input {_port.describe()} takes the kinds of nodes, and nothing "
                 "says what they are; name the column: decision.subject = "
                 '{ column = "node_type", value = "person" }'
             )
-        codes = np.array(self._kinds.codes)[self._kinds.of(prepared.query.nodes)]
+        codes = np.array(kinds.codes)[kinds.of(prepared.query.nodes)]
         return np.append(codes, np.repeat(codes[:1], prepared.nodes - len(codes)))
 
     def _adjacency(self, prepared: Prepared, _port: InputPort) -> np.ndarray:

@@ -21,11 +21,12 @@ from recourse_audit.settings import ModelSettings
 class Split(NamedTuple):
     """A query taken apart: its nodes by kind, and its arcs by channel.
 
-    `members[k]` are the nodes of kind k as positions in the query, and `place` says where each
-    node is among them; `arcs[c]` are the arcs of channel c.
+    `kind` is that of each node; `members[k]` are the nodes of kind k as positions in the query, and
+    `place` says where each node is among them; `arcs[c]` are the arcs of channel c.
     """
 
     query: Query
+    kind: NDArray[np.int16]
     members: list[Ints]
     place: Ints
     arcs: list[Ints]
@@ -98,13 +99,14 @@ class SplitFeeder:
         """Take a query apart; the last one is kept."""
         if self._last is not None and self._last.query is query:
             return self._last
+        assert query.kinds is not None
         assert query.kind is not None
-        kind = self._kinds.of(query.nodes).astype(np.int16)
+        kind = query.kinds.of(query.nodes).astype(np.int16)
         order, starts = _by_value(kind, len(self._kinds.names))
         place = np.empty(len(kind), np.int64)
         place[order] = np.arange(len(kind)) - starts[kind[order]]
         arcs, until = _by_value(query.kind.astype(np.int16), len(self.codes))
-        self._last = Split(query, _cut(order, starts), place, _cut(arcs, until))
+        self._last = Split(query, kind, _cut(order, starts), place, _cut(arcs, until))
         return self._last
 
     def _write(self, split: Split, port: InputPort) -> np.ndarray:
@@ -132,11 +134,12 @@ class SplitFeeder:
                 for own, (first, last) in zip(split.members, kinds.blocks, strict=True):
                     values[own, : last - first] = query.features[own, first:last]
             case "node_type":
-                values = self._node_codes[kinds.of(query.nodes)]
+                values = self._node_codes[split.kind]
                 padded = np.repeat(self._node_codes, PADDING) if self.pads else values[:0]
                 return np.append(values, padded)
             case "node_ids":
-                values = query.nodes[members] - (0 if kind is None else kinds.starts[kind])
+                assert query.kinds is not None
+                values = query.nodes[members] - (0 if kind is None else query.kinds.starts[kind])
             case "batch":
                 sizes = np.diff(query.node_starts)
                 values = np.repeat(np.arange(len(sizes)), sizes)[members]

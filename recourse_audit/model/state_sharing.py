@@ -2,8 +2,8 @@
 
 What a node answers depends on the nodes within the model's depth L, so whatever looks the same from
 a node shares that node's state. A copy of a node may receive messages and send none. Layer by
-layer, this finds which states differ, for many small graphs (`share_union`) or for many edits of
-one graph (`share_states`). For edits, the base graph goes into the query once:
+layer, this finds which states differ, for many edits of one graph (`share_states`) as
+`shared_unions` does for many small graphs. For edits, the base graph goes into the query once:
 
 - A node's state can differ from layer `delta` on: 0 where its features are replaced; 1 where an arc
   that leads to it is dropped or added, or 0 in the *degree* form, for models in which a sender's
@@ -39,9 +39,9 @@ Words = NDArray[np.uint64]
 Layers = NDArray[np.int8]
 
 NOTHING = np.empty(0, np.int64)
-# Salts of words about edits: nodes, numbers of arcs, dropped arcs, arcs from other sources; _UNION
-# is that of small graphs. The second of two independent words adds _SECOND.
-_NODE, _NUMBERS, _GONE, _ALONG, _SECOND, _UNION = 0, 1, 2, 3, 8, 32
+# Salts of words: nodes, numbers of arcs, dropped arcs, arcs from other sources. The second of two
+# independent words adds SECOND.
+_NODE, _NUMBERS, _GONE, _ALONG, SECOND = 0, 1, 2, 3, 8
 _BITS = 14
 _MASK = (1 << _BITS) - 1
 _ODD = 0x9E3779B97F4A7C15
@@ -99,111 +99,6 @@ def _table(salt: int, digit: int) -> Words:
     if digit:
         words[0] = 0  # leading zeros change nothing
     return words
-
-
-# ---------------------------------------------------------------- many small graphs
-
-
-def share_union(
-    union: Union, rows: Ints, depth: int, form: Form, *, ties_alike: bool
-) -> tuple[Union, Ints]:
-    """A single graph in which some nodes of a union have their answers, and where.
-
-    Several of `rows`, which are positions in the union, may share a position in the result. The
-    depth is at least 1. With `ties_alike`, the model is told nothing about ties but their ends.
-    """
-    own = union.sources == union.targets
-    sharing = _UnionStates(union, own if bool(own.any()) else None, ties_alike=ties_alike)
-    for layer, mask in enumerate(sharing.list_needed(rows, depth)):
-        lean = layer == 0 and form == "plain"
-        sharing.add_layer(mask, NOTHING if lean else np.flatnonzero(mask[union.targets]))
-    sources, targets, ties = (np.concatenate(column) for column in zip(*sharing.arcs, strict=True))
-    nodes = union.nodes[np.concatenate(sharing.examples)]
-    return single_graph(nodes, sources, targets, ties), sharing.number[rows]
-
-
-class _UnionStates:
-    """The distinct states of small graphs, layer by layer, and the arcs that lead to them.
-
-    `examples` has a node of the union for each state; `number` says who has which.
-    """
-
-    def __init__(self, union: Union, loops: Mask | None, *, ties_alike: bool) -> None:
-        self._union = union
-        self._loops = loops
-        self._ties_alike = ties_alike
-        self._first = self._total = 0
-        self.number = NOTHING
-        self.examples: list[Ints] = []
-        self.arcs: list[tuple[Ints, Ints, Ints]] = []
-
-    def list_needed(self, rows: Ints, depth: int) -> list[Mask]:
-        """Whose states matter, for each layer from 0 to the depth."""
-        mask: Mask = np.zeros(len(self._union.nodes), bool)
-        mask[rows] = True
-        masks = [mask]
-        for _ in range(depth):
-            sending = masks[-1][self._union.targets]
-            if self._loops is not None:
-                sending &= ~self._loops
-            below: Mask = np.zeros(len(mask), bool)
-            below[self._union.sources[np.flatnonzero(sending)]] = True
-            masks.append(below)
-        return masks[::-1]
-
-    def add_layer(self, mask: Mask, arcs: Ints) -> None:
-        """Number the states of the next layer, to which these arcs lead."""
-        union, lowest = self._union, not self.examples
-        slots = np.flatnonzero(mask)
-        place = np.empty(len(mask), np.int64)
-        place[slots] = np.arange(len(slots))
-        sources, targets = union.sources[arcs], union.targets[arcs]
-        loops = None if self._loops is None else self._loops[arcs]
-        if lowest and self._ties_alike:
-            checked: NDArray[np.integer] = _by_degree(union.nodes[slots], place[targets], loops)
-            key = word_of(checked, _UNION)
-        else:
-            # Senders of layer 0 do not matter, and a loop is the state's own.
-            sender = np.ones(len(arcs), np.int64)
-            if not lowest:
-                sender = self.number[sources] - (self._first - 1)
-            if loops is not None:
-                sender[loops] = 0
-            keys = []
-            for salt in (_UNION, _UNION + _SECOND):
-                word = word_of(sender, salt)
-                if not self._ties_alike:
-                    word *= word_of(union.ties[arcs], salt + 1)
-                keys.append(word_of(union.nodes[slots], salt + 2))
-                np.add.at(keys[-1], place[targets], word)
-            key, checked = keys
-        chosen, copy = distinct(key)
-        assert np.array_equal(checked, checked[chosen][copy]), "a hash collision of states"
-        place[slots] = self._total + copy
-        example: Mask = np.zeros(len(mask), bool)
-        example[slots[chosen]] = True
-        listed = np.flatnonzero(example[targets])
-        to = place[targets[listed]]
-        # At layer 0 only the number of arcs matters: they come from the next node of the query.
-        senders = to + 1 if lowest else self.number[sources[listed]]
-        if loops is not None:
-            senders = np.where(loops[listed], to, senders)
-        ties: Ints = np.zeros(len(listed), np.int64)
-        if len(union.ties):
-            ties[:] = union.ties[arcs[listed]]
-        self.arcs.append((senders, to, ties))
-        self.examples.append(slots[chosen])
-        self._first, self.number = self._total, place
-        self._total += len(chosen)
-
-
-def _by_degree(nodes: Ints, place: Ints, loops: Mask | None) -> Ints:
-    """Keys of layer 0 where all ties are alike: nodes, by how many ties and loops they have."""
-    key = nodes
-    for ends in (place,) if loops is None else (place[~loops], place[loops]):
-        number = np.bincount(ends, minlength=len(nodes))
-        key = key * (int(number.max(initial=0)) + 1) + number
-    return key
 
 
 # ---------------------------------------------------------------- many edits of one graph
@@ -488,7 +383,7 @@ class _Copies:
             arc[new] = first + self._changes.added[3, arc[new] - first]
         source = source - (int(source.min()) if len(source) else 0)  # small numbers are faster
         keys = []
-        for salt in (0, _SECOND):
+        for salt in (0, SECOND):
             if features is None:
                 key = word_of(nodes, 2 * (_NODE + salt))
             else:

@@ -6,9 +6,18 @@ Records have codes and figures, never sentences: `render` alone has words.
 
 from collections.abc import Callable, Sized
 from dataclasses import Field, dataclass, field, fields
-from typing import Any, ClassVar, dataclass_transform
+from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform
+
+import pydantic
 
 LONGEST_TEXT = 40
+LEFT_OUT = "Left out if empty."
+T = TypeVar("T")
+# A field that documents leave out where it is empty, because only some audits have it.
+Sparse = Annotated[
+    T,
+    pydantic.Field(exclude_if=lambda value: not value, json_schema_extra={"description": LEFT_OUT}),
+]
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from recourse_audit.errors import DocumentError
-from recourse_audit.records import Record
+from recourse_audit.records import LEFT_OUT, Record
 from recourse_audit.records.bundle import (
     DerivedManifest,
     Fingerprint,
@@ -142,8 +142,11 @@ def _adapter(record: type[Record]) -> "TypeAdapter[Any]":
 
 
 def _without_defaults(schema: Any) -> Any:
-    """A schema of pydantic in which every field is required."""
+    """A schema of pydantic in which every field is required, unless it is left out if empty."""
     if isinstance(schema, dict):
+        if "serialization_exclude_if" in schema:
+            own = {**schema["schema"], "schema": _without_defaults(schema["schema"]["schema"])}
+            return {**schema, "schema": own}
         if schema.get("type") == "default":
             return _without_defaults(schema["schema"])
         return {key: _without_defaults(value) for key, value in schema.items()}
@@ -160,5 +163,6 @@ def _all_required(schema: Any) -> Any:
         return schema
     whole = {key: _all_required(value) for key, value in schema.items() if key != "default"}
     if "properties" in whole and whole.get("type") == "object":
-        whole["required"] = list(whole["properties"])
+        properties = whole["properties"].items()
+        whole["required"] = [k for k, value in properties if value.get("description") != LEFT_OUT]
     return whole

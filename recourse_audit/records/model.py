@@ -5,7 +5,7 @@ decisions agree with those on record.
 from dataclasses import field, replace
 from typing import Literal
 
-from recourse_audit.records import Record
+from recourse_audit.records import Record, Sparse
 
 
 class DecidedAs(Record):
@@ -115,12 +115,40 @@ class Repeats(Record):
 NO_REPEATS = Repeats()
 
 
+class KindProbe(Record):
+    """What nodes of one kind do to decisions on people.
+
+    `hops` is how far away such a node can be and still move an answer: None if none ever did.
+    `silent` are the columns of the kind that moved no answer.
+    """
+
+    kind: str
+    hops: int | None
+    silent: tuple[str, ...]
+
+
+class RelationProbe(Record):
+    """What the ties of one relation do to decisions on people.
+
+    `inputs` are the directions that the model takes: from end to end, reversed, or both. `matters`:
+    whether taking all of its ties away moves an answer. `degree`: whether a sender's own number of
+    such ties weighs its messages; None where that was not measured.
+    """
+
+    relation: str
+    inputs: tuple[Literal["forward", "reversed"], ...]
+    matters: bool
+    degree: bool | None = None
+
+
 class ProbeReport(Record):
     """What may be relied on when asking a model; true is good.
 
     `sender_degree` says whether a sender's own number of ties weighs its message, and is neither
     good nor bad: it tells in which form one question can hold many what-ifs; None where no form
-    can. `notes` has the codes of what a reader must know first, with their figures.
+    can. `notes` has the codes of what a reader must know first, with their figures. The rest is
+    about models of several kinds of nodes: whether every query gets isolated nodes of every kind,
+    because the export fails without, and what each kind and relation does.
     """
 
     deterministic: bool
@@ -131,6 +159,9 @@ class ProbeReport(Record):
     depth: int | None
     sender_degree: bool | None = None
     notes: dict[NoteCode, dict[str, float]] = field(default_factory=dict)
+    padded: Sparse[bool] = False
+    kinds: Sparse[tuple[KindProbe, ...]] = ()
+    relations: Sparse[tuple[RelationProbe, ...]] = ()
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -167,10 +198,11 @@ class Port(Record):
 
 
 class ModelInput(Port):
-    """One input, the role it plays, if one could be guessed, and why."""
+    """One input, the role it plays, if one could be guessed, why, and how sure that is."""
 
     role: str | None
     why: str
+    sure: str
 
 
 class ModelOutput(Port):
@@ -253,7 +285,7 @@ class ModelReport(Record):
     decides, and its agreement with decisions on record, are known from an `audit.toml` only.
     """
 
-    format: Literal[5] = 5
+    format: Literal[6] = 6
     sha256: str
     inputs: tuple[ModelInput, ...]
     output: ModelOutput | None

@@ -10,9 +10,10 @@ import pytest
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.graph import Floats
-from recourse_audit.model import session
+from recourse_audit.model import sealed_files
 from recourse_audit.model.batching import QueryBatcher
-from recourse_audit.model.session import LARGE, PLACES, locations
+from recourse_audit.model.sealed_files import PLACES, locations
+from recourse_audit.model.session import LARGE
 from tests.model.small_graphs import all_rows, open_model, random_pool, random_union
 
 FLOAT, INT64, BOOL = 1, 7, 9
@@ -180,7 +181,7 @@ def test_a_reference_that_is_not_seen_does_not_open(
     """Whatever the walk may miss: the runtime finds no file that was not hashed."""
     path = written(tmp_path, form("w.bin"))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(session, "locations", lambda _: set())
+    monkeypatch.setattr(sealed_files, "locations", lambda _: set())
     with pytest.raises(ModelError, match="cannot be accounted for") as caught:
         open_model(path)
     assert "save the model as one file" in str(caught.value)

@@ -9,7 +9,8 @@ from recourse_audit.graph.graph import Graph
 from recourse_audit.model import batching
 from recourse_audit.model.batching import QueryBatcher, Sharing
 from recourse_audit.model.queries import Union, pool_of, side_by_side, with_pairs
-from recourse_audit.model.state_sharing import distinct, pair_word, share_union, word_of
+from recourse_audit.model.shared_unions import share_union
+from recourse_audit.model.state_sharing import distinct, pair_word, word_of
 from tests.model.test_edited_graph import KINDS, drawn, forms_of, nearly_equal
 
 PARTS = 60

@@ -10,7 +10,7 @@ from recourse_audit.graph.arrays import from_arrays
 from recourse_audit.graph.graph import Graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.edited_graph import EditedGraph, Way
-from recourse_audit.model.probes import takes_shared_fields
+from recourse_audit.model.form_probe import takes_shared_fields
 from recourse_audit.model.queries import whole
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.actions import ActionTable

@@ -48,7 +48,11 @@ def stability(name: str) -> StabilityReport:
 def model(name: str) -> ModelReport:
     return ModelReport(
         sha256="0" * 64,
-        inputs=(ModelInput(name=name, dtype="float32", shape=(None, 5), role=None, why=""),),
+        inputs=(
+            ModelInput(
+                name=name, dtype="float32", shape=(None, 5), role=None, why="", sure="unsure"
+            ),
+        ),
         output=ModelOutput(
             name="logits", dtype="float32", shape=("n", 2), kind="logits", classes=2, why="a name"
         ),

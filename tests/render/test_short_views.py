@@ -425,7 +425,12 @@ def model(inputs: int = 2, **changes: Any) -> ModelReport:
         sha256="0" * 64,
         inputs=tuple(
             ModelInput(
-                name=f"input_{place}", dtype="float32", shape=(None, 5), role="features", why=""
+                name=f"input_{place}",
+                dtype="float32",
+                shape=(None, 5),
+                role="features",
+                why="",
+                sure="unsure",
             )
             for place in range(inputs)
         ),
@@ -466,7 +471,9 @@ def test_what_failed_is_shown_in_full_and_so_is_a_role_that_is_not_known() -> No
         depth=None,
         notes={"tie_order": {}},
     )
-    strange = ModelInput(name="strange", dtype="int64", shape=("n",), role=None, why="")
+    strange = ModelInput(
+        name="strange", dtype="int64", shape=("n",), role=None, why="", sure="unsure"
+    )
     report = model(30, probes=probes)
     report = replace(report, inputs=(*report.inputs, strange))
     text = " ".join(printed(show_model, "m", report).split())
