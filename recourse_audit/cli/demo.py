@@ -1,8 +1,8 @@
-"""`demo`: everything, on the lending sample, copied to where a newcomer can look at it."""
+"""`demo`: everything, on a sample, copied to where a newcomer can look at it."""
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Option
 
@@ -18,21 +18,31 @@ DEMO_SUBJECTS = 2
 DEMO_AUDIT: int | None = None
 PACKAGE = Path(__file__).parents[1]
 FEWEST_TIES = 3
+# The samples, and for each a model besides the one that is audited.
+SAMPLES = {"lending": "gat.onnx", "hiring": "rgcn.onnx"}
+FOLDER = "recourse-audit-demo"
 MARK = "DEMO.txt"
 MARK_TEXT = (
-    "`recourse-audit demo` made this folder, and replaces its files when it runs again. Copy what "
-    "you want to keep.\n"
+    "`recourse-audit demo{}` made this folder, and replaces its files when it runs again. Copy "
+    "what you want to keep.\n"
 )
 
 
 def demo(
-    out: Annotated[Path, Option(help="Where to put the sample.")] = Path("recourse-audit-demo"),
+    sample: Annotated[
+        Literal["lending", "hiring"], Option(help="hiring has people, employers and schools.")
+    ] = "lending",
+    out: Annotated[
+        Path | None,
+        Option(help=f"Where to put the sample; {FOLDER} or {FOLDER}-hiring if absent."),
+    ] = None,
 ) -> None:
-    """Try everything on a made-up lending network."""
+    """Try everything on a made-up network: of lending, or of people, employers and schools."""
     from recourse_audit.api import Audit
     from recourse_audit.render.terminal import show_model, show_subject
 
-    _copy_sample(out)
+    out = out or Path(FOLDER if sample == "lending" else f"{FOLDER}-{sample}")
+    _copy_sample(sample, out)
     settings, folder = out / "audit.toml", out / "bundle"
     audit = Audit.from_toml(settings, progress=True)
     inspection = audit.inspect()
@@ -49,30 +59,37 @@ def demo(
     say(
         f"Open {folder / 'pages' / 'index.html'} in a browser. It leads to a report on each "
         "subject, the group report and the draft letters.\n"
-        f"The sample is in {out}: nodes.csv, edges.csv, the models, audit.toml.\n"
+        f"The sample is in {out}: its tables, the models, audit.toml.\n"
         f"Next: recourse-audit explain {settings} ID [--json]\n"
         f"      recourse-audit run {settings} --out DIR\n"
         f"      recourse-audit verify {folder}\n"
-        f"      recourse-audit inspect {out / 'gat.onnx'}",
+        f"      recourse-audit inspect {out / SAMPLES[sample]}",
     )
     if trouble:
         raise PaperError(trouble)
 
 
-def _copy_sample(out: Path) -> None:
-    """Copy the lending sample to `out`, replacing what an earlier demo left there."""
+def _copy_sample(sample: str, out: Path) -> None:
+    """Copy a sample to `out`, replacing what an earlier demo of it left there."""
     from recourse_audit.settings.section import exists, is_file, is_folder
 
     # Inside an installed package, or beside it in a checkout.
     folders = (PACKAGE / "_data" / "sample_models", PACKAGE.parent / "sample_models")
-    samples = [folder for folder in folders if (folder / "lending" / "audit.toml").is_file()]
+    samples = [folder for folder in folders if (folder / sample / "audit.toml").is_file()]
     if not samples:
         raise InputError("the sample models are not part of this installation; install it again")
-    if exists(out) and not is_file(out / MARK) and (not is_folder(out) or any(out.iterdir())):
-        raise InputError(f"{out}: already exists and is not an earlier demo; choose another --out")
+    mark = MARK_TEXT.format("" if sample == "lending" else f" --sample {sample}")
+    if is_file(out / MARK):
+        earlier = (out / MARK).read_text(encoding="utf-8", errors="replace") == mark
+    else:
+        earlier = not exists(out) or (is_folder(out) and not any(out.iterdir()))
+    if not earlier:
+        raise InputError(
+            f"{out}: already exists and is not an earlier demo of {sample}; choose another --out"
+        )
     try:
-        shutil.copytree(samples[0] / "lending", out, dirs_exist_ok=True)
-        (out / MARK).write_text(MARK_TEXT, encoding="utf-8")
+        shutil.copytree(samples[0] / sample, out, dirs_exist_ok=True)
+        (out / MARK).write_text(mark, encoding="utf-8")
     except OSError as error:  # that of several files has a list where others have a reason
         reason = error.strerror or "its files are protected"
         raise InputError(f"{out}: cannot be written ({reason}); choose another --out") from None
@@ -84,9 +101,9 @@ def _pick_subjects(audit: "LoadedAudit", count: int) -> list[str]:
 
     from recourse_audit.audit.large_graphs import whole_answers
 
-    everyone = np.arange(audit.graph.node_count)
+    everyone = np.arange(audit.graph.person_count)
     answers = whole_answers(audit, everyone)
     decisions = audit.rule.over(answers)
     refused = decisions.usable(answers) & ~decisions.favourable(answers, everyone)
-    tied = np.diff(audit.graph.starts) >= FEWEST_TIES
+    tied = np.diff(audit.graph.starts[: len(everyone) + 1]) >= FEWEST_TIES
     return [str(audit.graph.ids[node]) for node in np.flatnonzero(refused & tied)[:count]]

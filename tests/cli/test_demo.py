@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from recourse_audit.cli.demo import MARK_TEXT
 from tests.audits import small_package
 from tests.command import command, leave_out_pdfs, one_line
 
@@ -59,6 +60,21 @@ def test_a_foreign_folder_is_left_alone_also_one_with_an_audit_in_it(tmp_path: P
     )
     assert [path.name for path in tmp_path.iterdir()] == ["audit.toml"]
     assert (tmp_path / "audit.toml").read_text(encoding="utf-8") == "mine"
+
+
+def test_the_demo_of_one_sample_does_not_replace_that_of_another(tmp_path: Path) -> None:
+    (tmp_path / "DEMO.txt").write_text(MARK_TEXT.format(""), encoding="utf-8")
+    refused = command("demo", "--sample", "hiring", "--out", tmp_path)
+    assert refused.code == 2
+    assert "is not an earlier demo of hiring; choose another --out" in one_line(refused)
+    assert [path.name for path in tmp_path.iterdir()] == ["DEMO.txt"]
+
+
+def test_a_sample_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    refused = command("demo", "--sample", "housing", "--out", tmp_path / "out")
+    assert refused.code == 2
+    assert "'housing' is not one of 'lending', 'hiring'" in refused.err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_file_is_no_place_for_a_demo(tmp_path: Path) -> None:
