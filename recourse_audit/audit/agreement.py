@@ -58,8 +58,8 @@ def agreement_of(
     """Compare everybody's decision on record with the model's on the whole graph."""
     name = settings.decision.recorded
     assert name is not None
-    answers = decisions.everybody
-    decided = decisions.classes_of(answers, np.arange(graph.node_count))
+    people = np.arange(graph.person_count)
+    decided = decisions.classes_of(decisions.everybody[people], people)
     compared = (recorded != NOT_RECORDED) & (decided != NOT_RECORDED)
     agreeing = compared & (recorded == decided)
     differing = np.flatnonzero(compared & ~agreeing)
@@ -161,7 +161,7 @@ def _better_cut_off(decisions: Decisions, recorded: Ints, compared: Mask) -> Bet
     rule = decisions.rule
     if len(rule.classes) != 2 or not compared.any():
         return None
-    values = rule.sign * rule.values(decisions.everybody[compared])
+    values = rule.sign * rule.values(decisions.everybody[: len(compared)][compared])
     wanted = rule.favourable_classes[recorded[compared]]
     order = np.argsort(-values, kind="stable")
     values, wanted = values[order], wanted[order]

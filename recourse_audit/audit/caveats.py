@@ -160,7 +160,7 @@ class Effects:
         In the first round, before all draws, with the features as they are.
         """
         removal, first = drawing.removal, not drawing.watched.size
-        donors = self._donors(removal.subject, len(drawing.confounders), draws)[drawing.draws :]
+        donors = self._donors(removal.subject, drawing.confounders, draws)[drawing.draws :]
         kept = _nodes_left(self.graph, removal)
         for nodes, pairs in ((removal.nodes, removal.pairs), (kept, removal.kept)):
             union = with_pairs(self.graph, nodes, pairs)
@@ -169,17 +169,24 @@ class Effects:
             row = int(np.searchsorted(nodes, removal.subject))
             yield repeat_graph(union, members), np.arange(len(members)) * len(nodes) + row
 
-    def _donors(self, subject: int, count: int, draws: int) -> Ints:
+    def _donors(self, subject: int, confounders: Ints, draws: int) -> Ints:
         """Nodes whose features replace those of the confounders, one row per draw.
 
-        The first rows are the same, however many there are.
+        They are of the confounder's own kind. The first rows are the same, however many there are.
         """
+        shape, kinds = (draws, len(confounders)), self.graph.kinds
         generator = np.random.default_rng((self._seed, subject, SALT))
-        shape = (draws, count)
-        if self._stratum is None:
-            return generator.integers(self.graph.node_count, size=shape)
-        alike = np.flatnonzero(self._stratum == self._stratum[subject])
-        return alike[generator.integers(len(alike), size=shape)]
+        if self._stratum is not None:
+            alike = np.flatnonzero(self._stratum == self._stratum[subject])
+            donors: Ints = alike[generator.integers(len(alike), size=shape)]
+        else:
+            donors = generator.integers(self.graph.person_count, size=shape)
+        if kinds is not None:  # of other kinds, no column says who is alike
+            own = kinds.of(confounders)
+            low, high = kinds.starts[own], kinds.starts[own + 1]
+            others = np.random.default_rng((self._seed, subject, SALT, 1))
+            donors = np.where(own > 0, others.integers(low, high, size=shape), donors)
+        return donors
 
     def _take(self, drawing: "Drawing", watched: Floats) -> None:
         """Add what the model answered, and grade the effect by all draws so far."""

@@ -43,6 +43,7 @@ from recourse_audit.settings import (
     OutputKind,
     Role,
     Settings,
+    Subject,
     load_settings,
 )
 from recourse_audit.settings.section import is_file, is_folder
@@ -243,13 +244,14 @@ def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = Non
         check_given(path, "MODEL")
     settings = ModelSettings(path=path) if whole is None else whole.model
     ties, origin = None if whole is None else whole.graph, path
+    subject = None if whole is None else whole.decision.subject
     if graph is not None:
-        ties, pipeline = _graph_settings(graph)
+        ties, pipeline, subject = _graph_settings(graph)
         settings, origin = settings.model_copy(update=pipeline), graph
     try:
         read, preprocessing = None, None
         if ties is not None:
-            read, preprocessing = read_features(settings, ties, timeout=timeout)
+            read, preprocessing = read_features(settings, ties, subject=subject, timeout=timeout)
         classes = None if whole is None else len(whole.decision.classes)
         inspection, model = inspect_with(
             settings, read, preprocessing, timeout=timeout, classes=classes
@@ -320,16 +322,17 @@ def check_given(path: Path, option: str) -> None:
         raise InputError(f"{path}: there is no such file; correct the path in {option}")
 
 
-def _graph_settings(path: Path) -> tuple[GraphSettings, dict[str, Any]]:
-    """The graph that a file names, and the pipeline that makes its features, if there is one."""
+def _graph_settings(path: Path) -> tuple[GraphSettings, dict[str, Any], Subject | None]:
+    """The graph that a file names, the pipeline that makes its features, who is decided on."""
     check_given(path, "--graph")
     match path.suffix:
         case ".toml":
             settings = load_settings(path)
             keys = ("preprocessing", "preprocessing_output")
-            return settings.graph, {key: getattr(settings.model, key) for key in keys}
+            pipeline = {key: getattr(settings.model, key) for key in keys}
+            return settings.graph, pipeline, settings.decision.subject
         case ".npz":
-            return GraphSettings(npz=path), {}
+            return GraphSettings(npz=path), {}, None
         case _:
             raise InputError(
                 f"{path}: --graph takes an npz file, or an audit.toml that says which columns of "
@@ -339,9 +342,9 @@ def _graph_settings(path: Path) -> tuple[GraphSettings, dict[str, Any]]:
 
 def _apply_rule(settings: Settings, recorded: Ints | None, asked: AskedGraph) -> dict[str, Any]:
     """The rule over everybody, and how it agrees with the decisions on record."""
-    every, rule = np.arange(asked.graph.node_count), asked.rule
+    every, rule = np.arange(asked.graph.person_count), asked.rule
     decisions = rule.over(whole_answers(asked, every))
-    decided = decisions.classes_of(decisions.everybody, every)
+    decided = decisions.classes_of(decisions.everybody[every], every)
     good = int(rule.favourable_classes[decided[decided >= 0]].sum())
     undecided = int((decided < 0).sum())
     by = settings.decision.cut_off_by

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import LimitError, RoomError
 from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
-from recourse_audit.graph.neighbourhoods import by_locality, reach, spans
+from recourse_audit.graph.neighbourhoods import by_locality, places_in, reach, spans
 from recourse_audit.model.batching import CLOSE, QueryBatcher, noise_of, same_answer
 from recourse_audit.model.decisions import DecisionRule
 from recourse_audit.model.edited_graph import neighbourhoods_suffice
@@ -108,6 +108,8 @@ def is_large(graph: Graph, limits: BlockLimits = LIMITS) -> bool:
 def whole_answers(audit: AskedGraph, nodes: Ints, limits: BlockLimits = LIMITS) -> Floats:
     """Answers on the whole graph, one row per node; NaN for nodes nobody asked about.
 
+    Of several kinds of nodes, only people are asked about.
+
     A model that answers for one node per query is asked about `nodes` alone, unless the decision
     on one person depends on everybody's answer. Of a graph that is cut into blocks, answers so
     close to the line that rounding might decide are those on the node's receptive field, so no
@@ -122,7 +124,7 @@ def whole_answers(audit: AskedGraph, nodes: Ints, limits: BlockLimits = LIMITS) 
                 return everybody
         return queries.answers_of_whole()
     one_by_one = batcher.one_row_per_query and not audit.rule.needs_everybody
-    rows = nodes if one_by_one else np.arange(graph.node_count)
+    rows = nodes if one_by_one else np.arange(graph.person_count)
     answers = np.full((graph.node_count, batcher.answer_width), np.nan)
     near = _answers_on_fields(audit, rows)
     answers[rows] = batcher.ask(whole(graph), rows) if near is None else near
@@ -214,9 +216,14 @@ class LargeGraph:
 
     def answers_of_whole(self) -> Floats:
         """The answers to one query, whatever it takes."""
-        answers = self._batcher.ask(whole(self._graph), np.arange(self._graph.node_count))
+        people = np.arange(self._graph.person_count)
+        answers = self._no_answers()
+        answers[people] = self._batcher.ask(whole(self._graph), people)
         exact = self._with_close_ones(answers)
         return answers if exact is None else exact
+
+    def _no_answers(self) -> Floats:
+        return np.full((self._graph.node_count, self._batcher.answer_width), np.nan)
 
     def _bytes_at_once(self) -> float:
         """How many bytes one query about the whole graph takes, by those of two small ones."""
@@ -229,28 +236,37 @@ class LargeGraph:
         return more_bytes / more_arcs * len(self._graph.arc_source) if more_bytes > 0 else np.inf
 
     def _shrink(self, arcs: int) -> Union:
-        """A made-up graph of so many arcs, with as many nodes per arc as the graph has."""
+        """A made-up graph of so many arcs, with as many nodes per arc as the graph has.
+
+        Of several kinds of nodes, a part of the graph, since ends must be of the right kinds.
+        """
         graph = self._graph
         sources, targets = graph.arc_source[:arcs], graph.arc_target[:arcs]
-        nodes = max(graph.node_count * len(sources) // len(graph.arc_source), 1)
+        count = max(graph.node_count * len(sources) // len(graph.arc_source), 1)
+        nodes = np.arange(count)
+        places: list[Indices | Ints] = [sources % count, targets % count]
+        if graph.kinds is not None:
+            nodes = np.unique(np.concatenate((sources, targets, [0]))).astype(np.int64)
+            places = [places_in(nodes, ends) for ends in (sources, targets)]
         return Union(
-            nodes=np.arange(nodes),
-            node_starts=np.array([0, nodes]),
-            sources=sources % nodes,
-            targets=targets % nodes,
+            nodes=nodes,
+            node_starts=np.array([0, len(nodes)]),
+            sources=places[0],
+            targets=places[1],
             ties=graph.arc_row[:arcs],
             arc_starts=np.array([0, len(sources)]),
         )
 
     def _peak(self, union: Union) -> int:
-        return peak_of(lambda: self._batcher.ask_raw(union, union.nodes))
+        asked = np.flatnonzero(union.nodes < self._graph.person_count)
+        return peak_of(lambda: self._batcher.ask_raw(union, asked))
 
     def answers_in_blocks(self) -> Floats | None:
         """The answers block by block; None if the whole graph has to be asked.
 
         That is so if blocks would cost too much, or one node gets another answer on its own field.
         """
-        answers = np.empty((self._graph.node_count, self._batcher.answer_width))
+        answers = self._no_answers()
         asked = compared = 0
         with self._batcher.repeater.now_and_then():
             blocks = self._cut()
@@ -280,6 +296,7 @@ class LargeGraph:
         """The graph cut into blocks of the best size; None if they would cost too much."""
         ring = RINGS[self._audit.probes.sender_degree] if self._depth else "tied"
         order = by_locality(self._graph)
+        order = order[order < self._graph.person_count]
         places = self._draw.integers(0, len(order), ESTIMATED).tolist()
         best: tuple[float, Blocks] | None = None
         for size in self._limits.sizes:

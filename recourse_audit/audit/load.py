@@ -331,16 +331,24 @@ def check_classes(settings: Settings, model: OnnxModel) -> None:
 
 def find_subjects(audit: LoadedAudit, ids: Sequence[str]) -> list[int]:
     """The numbers of the nodes with these ids; all unknown ids are reported at once."""
+    graph = audit.graph
     numbers: dict[str, int] = {}
     for identifier in ids:
         # numpy refuses what a terminal may send and UTF-8 cannot hold
         with suppress(UnicodeEncodeError, SubjectError):
             identifier.encode()
-            numbers[identifier] = audit.graph.find(identifier)
+            numbers[identifier] = graph.find(identifier)
+    for identifier, number in numbers.items():
+        if graph.kinds is not None and number >= graph.person_count:
+            [kind] = graph.kinds.of(np.array([number])).tolist()
+            raise SubjectError(
+                f"{identifier!r} is a node of the kind {graph.kinds.names[kind]!r}, and decisions "
+                f"are on {graph.kinds.names[0]!r} alone; give the id of one of these"
+            )
     unknown = [repr(identifier) for identifier in dict.fromkeys(ids) if identifier not in numbers]
     if unknown:
         file = audit.settings.graph.origin
-        examples = ", ".join(repr(name) for name in audit.graph.ids[:3].tolist())
+        examples = ", ".join(repr(name) for name in graph.ids[:3].tolist())
         raise SubjectError(
             f"{file}: there is no node with the {'id' if len(unknown) == 1 else 'ids'} "
             f"{', '.join(unknown)}; ids look like {examples}"
@@ -365,7 +373,7 @@ def select_subjects(audit: LoadedAudit, answers: Floats, selection: Selection) -
     if not len(chosen):
         if selection.subjects == "unfavourable" and audit.recorded is None:
             raise SubjectError(
-                f"all {audit.graph.node_count:,} decisions were favourable; there is nothing to "
+                f"all {audit.graph.person_count:,} decisions were favourable; there is nothing to "
                 "audit, except with --subjects all"
             )
         raise SubjectError(
@@ -377,12 +385,12 @@ def select_subjects(audit: LoadedAudit, answers: Floats, selection: Selection) -
 
 
 def _choose(audit: LoadedAudit, answers: Floats, wanted: str) -> Ints:
-    every = np.arange(audit.graph.node_count)
+    every = np.arange(audit.graph.person_count)
     if wanted == "all":
         return every
     if wanted == "unfavourable":
         if audit.recorded is None:  # including those whose answer is not a number
-            return np.flatnonzero(~audit.rule.over(answers).favourable(answers, every))
+            return np.flatnonzero(~audit.rule.over(answers).favourable(answers[every], every))
         favourable = audit.rule.favourable_classes[audit.recorded]
         return np.flatnonzero((audit.recorded != NOT_RECORDED) & ~favourable)
     path = Path(wanted)
@@ -403,8 +411,13 @@ def _values(audit: LoadedAudit, name: str, option: str) -> list[str]:
 
 
 def _read_ids_of(audit: LoadedAudit, path: Path) -> Ints:
-    numbers = {name: number for number, name in enumerate(audit.graph.ids.tolist())}
-    ids = _ids(path, audit.settings.graph.id)
+    graph = audit.graph
+    people = graph.ids[: graph.person_count].tolist()
+    numbers = {name: number for number, name in enumerate(people)}
+    if graph.relations and len(people) < graph.node_count:  # an id without its kind will do
+        numbers |= {name.partition(":")[2]: number for name, number in numbers.items()}
+    settings = people_settings(audit.settings.graph, audit.settings.decision.subject)
+    ids = _ids(path, settings.id)
     unknown = [name for name in ids if name not in numbers]
     if unknown:
         more = f" (and {len(unknown) - NAMED:,} more)" if len(unknown) > NAMED else ""

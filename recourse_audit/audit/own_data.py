@@ -237,7 +237,7 @@ def _references(
     If not everybody's answer is known, nobody counts as decided on favourably.
     """
     graph, decisions = audit.graph, edited.decisions
-    people = np.arange(0, graph.node_count, -(-graph.node_count // MOST_PEOPLE))
+    people = np.arange(0, graph.person_count, -(-graph.person_count // MOST_PEOPLE))
     answers = edited.everybody[people]
     decided = decisions.usable(answers) | (not complete)
     favourable = decisions.favourable(answers, people) & complete
@@ -276,7 +276,7 @@ def alone_decisions(audit: LoadedAudit, decisions: Decisions) -> Iterator[bool |
     None for everybody where it would take a query about the whole graph for each, and for
     people for whom the answer is not a number. Asked block by block, so that memory is bounded.
     """
-    people = audit.graph.node_count
+    people = audit.graph.person_count
     edited = EditedGraph(audit.graph, audit.batcher, audit.probes, decisions)
     if not edited.can_stand_alone:
         yield from repeat(None, people)

@@ -2,7 +2,8 @@
 
 Groups are the values of protected attributes, with numbers cut into bins. Communities are those of
 a column of the nodes, if the settings name one. Of the ties it is kept who is tied to whom,
-whatever their kinds, weights and directions: groups are compared on that graph.
+whatever their kinds, weights and directions: groups are compared on that graph. Where there are
+nodes of other kinds, it has people alone, tied if they share such a node.
 
 Outcomes are what came true later, by a column of the nodes: good, bad, or not known. Error rates by
 group rest on it, so nothing is guessed: a value that says neither yes nor no is refused, unless the
@@ -15,8 +16,8 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from recourse_audit.errors import GraphError, SettingsError
-from recourse_audit.graph.columns import near_matches
-from recourse_audit.graph.graph import Graph, Ints
+from recourse_audit.graph.columns import Column, near_matches
+from recourse_audit.graph.graph import Graph, Indices, Ints
 from recourse_audit.model.decisions import NO_DECISION, Decisions
 from recourse_audit.records.bundle import Member, Person, TieBlock
 from recourse_audit.records.groups import Communities
@@ -30,9 +31,14 @@ SAYS_GOOD, SAYS_BAD = frozenset({"yes", "true", "1"}), frozenset({"no", "false",
 PAIRS_PER_BLOCK = 2**18
 
 
+def people_column(graph: Graph, name: str) -> Column:
+    """Everybody's value in a column, in the order of the people."""
+    return graph.columns[name][: graph.person_count]
+
+
 def group_values(graph: Graph, attribute: str) -> list[str]:
     """Everybody's value of an attribute as text; "" where it is unknown."""
-    values = graph.columns[attribute]
+    values = people_column(graph, attribute)
     if values.dtype.kind != "f":
         return [str(value) for value in values.tolist()]
     return [_write_number(value) for value in values]
@@ -51,7 +57,7 @@ def groups_by(graph: Graph, settings: GroupSettings, attribute: str) -> list[str
     edges = settings.bins.get(attribute)
     if edges is None:
         return group_values(graph, attribute)
-    values = graph.columns[attribute]
+    values = people_column(graph, attribute)
     # An edge is as exact as the column: 0.7 in single precision is less than 0.7 in double.
     inner = np.array(edges, values.dtype if values.dtype.kind == "f" else float)
     places = np.searchsorted(inner, values, side="right")
@@ -97,7 +103,7 @@ def check_groups(graph: Graph, settings: GroupSettings) -> None:
 
 def _check_attribute(graph: Graph, settings: GroupSettings, attribute: str) -> list[str]:
     """Everybody's group by an attribute whose groups can be compared."""
-    values = graph.columns[attribute]
+    values = people_column(graph, attribute)
     numeric, binned = values.dtype.kind in "iuf", attribute in settings.bins
     if binned and not numeric:
         raise SettingsError(
@@ -234,11 +240,35 @@ def communities_of(
 
 def ties_of(graph: Graph, settings: GroupSettings) -> Iterator[TieBlock]:
     """Who is tied to whom, in blocks, if groups are compared at all."""
-    pairs = graph.pair_count if settings.attributes else 0
-    for block, first in enumerate(range(0, pairs, PAIRS_PER_BLOCK)):
+    low, high = _pairs_of_people(graph) if settings.attributes else (graph.pair_low[:0],) * 2
+    for block, first in enumerate(range(0, len(low), PAIRS_PER_BLOCK)):
         part = slice(first, first + PAIRS_PER_BLOCK)
-        ends = np.stack([graph.pair_low[part], graph.pair_high[part]], axis=1)
+        ends = np.stack([low[part], high[part]], axis=1)
         yield block, ends.astype("<i4").tobytes()
+
+
+def _pairs_of_people(graph: Graph) -> tuple[Indices, Indices]:
+    """The pairs of people who have a tie, or share a node of another kind.
+
+    People who share a node are a chain in the order of their numbers, and not a pair each: a node
+    that n people share adds n - 1 pairs, so that the graph stays sparse, and all of them are near
+    one another.
+    """
+    low, high, people = graph.pair_low, graph.pair_high, graph.person_count
+    if people == graph.node_count:
+        return low, high
+    direct = high < people  # the lower end of a pair is a person's wherever one is
+    shared = (low < people) & ~direct
+    person, node = low[shared], high[shared]
+    order = np.lexsort((person, node))
+    person, node = person[order], node[order]
+    next_to = node[1:] == node[:-1]
+    ends = (
+        np.concatenate((low[direct], person[:-1][next_to])).astype(np.int64),
+        np.concatenate((high[direct], person[1:][next_to])),
+    )
+    first, second = np.divmod(np.unique(ends[0] * people + ends[1]), people)
+    return first.astype(np.int32), second.astype(np.int32)
 
 
 def people_of(
@@ -254,13 +284,14 @@ def people_of(
     `favourable_alone` are the model's decisions on everybody's own data alone, and `outcomes` what
     came true later, if a column says so. Scores are what the rule goes by, in full.
     """
-    answers, every = decisions.everybody, np.arange(graph.node_count)
+    every = np.arange(graph.person_count)
+    answers = decisions.everybody[every]
     decided = decisions.classes_of(answers, every) if recorded is None else recorded
     classes = (*decisions.classes, NO_DECISION)
     nothing = [None] * len(every)
     meaning = {NOT_KNOWN: None, GOOD: True, BAD: False}
     columns = (
-        graph.ids.tolist(),
+        graph.ids[every].tolist(),
         [classes[number] for number in decided.tolist()],
         decisions.rule.favourable_classes[decided].tolist(),
         nothing if communities is None else communities.tolist(),

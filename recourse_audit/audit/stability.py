@@ -165,9 +165,9 @@ def with_link(graph: Graph, subject: int, other: int) -> Graph:
 
 def draw_subjects(audit: LoadedAudit, count: int) -> list[int]:
     """Draw subjects from those whom the model refused; from everybody, if it refused nobody."""
-    every = np.arange(audit.graph.node_count)
-    answers = whole_answers(audit, every)
-    decisions = audit.rule.over(answers)
+    every = np.arange(audit.graph.person_count)
+    everybody = whole_answers(audit, every)
+    decisions, answers = audit.rule.over(everybody), everybody[every]
     usable = decisions.usable(answers)
     refused = usable & ~decisions.favourable(answers, every)
     able = every[refused] if refused.any() else every[usable]

@@ -102,8 +102,9 @@ def _pick_subjects(audit: "LoadedAudit", count: int) -> list[str]:
     from recourse_audit.audit.large_graphs import whole_answers
 
     everyone = np.arange(audit.graph.person_count)
-    answers = whole_answers(audit, everyone)
-    decisions = audit.rule.over(answers)
+    everybody = whole_answers(audit, everyone)
+    answers = everybody[everyone]
+    decisions = audit.rule.over(everybody)
     refused = decisions.usable(answers) & ~decisions.favourable(answers, everyone)
-    tied = np.diff(audit.graph.starts[: len(everyone) + 1]) >= FEWEST_TIES
+    tied = np.diff(audit.graph.starts)[everyone] >= FEWEST_TIES
     return [str(audit.graph.ids[node]) for node in np.flatnonzero(refused & tied)[:count]]

@@ -230,7 +230,7 @@ def _make_plan(request: Request) -> _Plan:
     except SettingsError as error:
         raise SettingsError(f"{request.origin}: {error}") from None
     audit.model.reseed(audit.scope.seed)
-    audit, answers = ask_twice(audit, np.arange(audit.graph.node_count))
+    audit, answers = ask_twice(audit, np.arange(audit.graph.person_count))
     decisions = audit.rule.over(answers)
     agreement = _agreement(request, decisions)
     subjects = select_subjects(audit, answers, request.selection)
@@ -436,7 +436,7 @@ def replay(
 def _repeat(audit: LoadedAudit, subjects: Ints, drawn: set[int]) -> Iterator[tuple[int, str]]:
     """The documents of some subjects, as a worker makes them."""
     audit.model.reseed(audit.scope.seed)
-    reporter = Reporter(*ask_twice(audit, np.arange(audit.graph.node_count)))
+    reporter = Reporter(*ask_twice(audit, np.arange(audit.graph.person_count)))
     for chunk in chunks_of(audit, subjects):
         wanted = drawn.intersection(chunk.subjects)
         if not wanted:

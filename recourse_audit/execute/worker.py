@@ -226,6 +226,8 @@ def graph_digest(graph: Graph) -> str:
     named = _with_arrays(graph, add)
     names = (named.attributes, named.more, named.feature_names, named.ties.kinds, named.directed)
     whole.update(json.dumps(names).encode())
+    if graph.kinds is not None:
+        whole.update(repr(replace(graph.kinds, starts=graph.kinds.starts.tolist())).encode())
     return whole.hexdigest()
 
 

@@ -182,8 +182,26 @@ class Graph:
 
     @property
     def column_names(self) -> list[str]:
-        """The names of the columns: attributes first, then features, then what is computed."""
-        return [*dict.fromkeys((*self.attributes, *self.feature_names, *self.more))]
+        """The names of people's columns: attributes first, then features, then what is computed."""
+        names = dict.fromkeys((*self.attributes, *self.feature_names, *self.more))
+        return [name for name in names if not self.kind_of_column(name)]
+
+    def kind_of_column(self, name: str) -> int:
+        """The kind of the nodes that have a column; in a graph of one kind, and for people, 0."""
+        kind = name.partition(".")[0]
+        other = bool(self.relations) and kind in self._other_kinds
+        return self._other_kinds.index(kind) + 1 if other else 0
+
+    def rows_of_column(self, name: str) -> slice:
+        """The nodes that have a column; of one that all kinds share, the people."""
+        if self.kinds is None:
+            return slice(0, self.node_count)
+        members = self.kinds.members(self.kind_of_column(name))
+        return slice(members.start, members.stop)
+
+    @property
+    def _other_kinds(self) -> tuple[str, ...]:
+        return () if self.kinds is None else self.kinds.names[1:]
 
     def degree(self, node: int) -> int:
         """The number of other nodes that this one is tied to."""

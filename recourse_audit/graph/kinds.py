@@ -120,6 +120,7 @@ def join_kinds(people: Graph, others: OtherKinds) -> Graph:
                 f"{others.origin}: the column {name!r} of {others.subject!r} is called as if it "
                 f"were of another kind; rename it"
             )
+    _check_ids(people.ids, others)
     relations, ties = _join_relations(others, dict(zip(names, starts.tolist(), strict=False)))
     graph = build_graph(
         ids=_global_ids([people.ids, *(n["ids"] for n in others.nodes.values())], names),
@@ -136,6 +137,20 @@ def join_kinds(people: Graph, others: OtherKinds) -> Graph:
     )
     more = {name: _spread(values, 0, int(starts[-1])) for name, values in people.more.items()}
     return replace(graph, more=more)
+
+
+def _check_ids(people: Strings, others: OtherKinds) -> None:
+    """Refuse an id of a person that reads like that of another node: `kind:id`."""
+    colons = [name for name in people.tolist() if ":" in name]
+    own = {*people.tolist()} if colons else set()
+    for name in colons:
+        kind, _, rest = name.partition(":")
+        known = others.nodes[kind]["ids"].tolist() if kind in others.nodes else ()
+        if rest in known or (kind == others.subject and rest in own):
+            raise GraphError(
+                f"{others.origin}: {name!r} is the id of {others.subject} {name!r}, and also that "
+                f"of {kind} {rest!r}, because ids are written kind:id; rename one of them"
+            )
 
 
 def _global_ids(ids: Sequence[Strings], kinds: Sequence[str]) -> Strings:

@@ -319,7 +319,8 @@ def _cut_offs(graph: Graph, name: str, values: dict[str, float]) -> Floats:
             f"{near_matches(name, known)}"
         )
     column = [
-        f"{value:g}" if isinstance(value, float) else str(value) for value in known[name].tolist()
+        f"{value:g}" if isinstance(value, float) else str(value)
+        for value in known[name][: graph.person_count].tolist()
     ]
     for row, value in enumerate(column):
         if value not in values:
@@ -327,4 +328,6 @@ def _cut_offs(graph: Graph, name: str, values: dict[str, float]) -> Floats:
                 f"decision.cut_off_by.values: has no cut-off for {value!r}, the {name} of "
                 f"{graph.ids[row]}; add one"
             )
-    return np.array([values[value] for value in column])
+    cut_offs = np.full(graph.node_count, np.nan)
+    cut_offs[: len(column)] = [values[value] for value in column]
+    return cut_offs

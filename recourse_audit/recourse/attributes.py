@@ -38,13 +38,18 @@ def round_value(value: float) -> float:
 
 
 def column_of(graph: Graph, name: str) -> NDArray[np.generic]:
-    """Everybody's values of a column: a category or a derived number, a feature, an attribute."""
+    """Every node's value of a column: a category or a derived number, a feature, an attribute."""
     if name in graph.more:
         return graph.more[name]
     if name in graph.feature_names:
         values: NDArray[np.generic] = graph.features[:, graph.feature_names.index(name)]
         return values
     return graph.attributes[name]
+
+
+def population_column(graph: Graph, name: str) -> NDArray[np.generic]:
+    """The values of a column for the nodes that have it: people, or those of another kind."""
+    return column_of(graph, name)[graph.rows_of_column(name)]
 
 
 def columns_of(graph: Graph, names: Sequence[str], nodes: Ints) -> dict[str, Column]:
@@ -122,7 +127,7 @@ class Attribute:
 
     def observed_range(self, graph: Graph) -> tuple[float, float]:
         """The lowest and the highest value that anybody has."""
-        numbers = column_of(graph, self.name)
+        numbers = population_column(graph, self.name)
         known = numbers[np.isfinite(numbers)]  # preprocessing may take a column with empty cells
         if not len(known):
             raise SettingsError(
@@ -150,7 +155,7 @@ def read_attribute(
     A category has the labels of its encoding, if there are any, or else those in the graph.
     """
     if is_category(graph, name):
-        known = np.unique(column_of(graph, name)).tolist() if labels is None else labels
+        known = np.unique(population_column(graph, name)).tolist() if labels is None else labels
         return Attribute(name=name, labels=tuple(map(str, known)))
     rule = rule or AttributeRule(name=name, step=1)
     units = Attribute(
@@ -190,7 +195,7 @@ class Population:
 
 def population_of(graph: Graph, name: str) -> Population:
     """The population of one column of the graph: everybody who has a value."""
-    column = column_of(graph, name)
+    column = population_column(graph, name)
     numbers = column.astype(np.float64)
     same = SAME.get(column.dtype.name, 1e-9)
     return Population(numbers=np.sort(numbers[np.isfinite(numbers)]), same=same)

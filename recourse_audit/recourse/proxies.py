@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from recourse_audit.graph.columns import to_strings
 from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.records.texts import same_name, split_words_of, words_of
-from recourse_audit.recourse.attributes import column_of
+from recourse_audit.recourse.attributes import population_column
 
 FEW = 20
 CHANCE = 0.01
@@ -64,7 +64,7 @@ class ProxySearch:
     def __init__(self, graph: Graph, protected: Sequence[str]) -> None:
         self._graph = graph
         self._protected = protected
-        self._values = cache(lambda name: values_of(column_of(graph, name)))
+        self._values = cache(lambda name: values_of(population_column(graph, name)))
 
     def of(self, feature: str) -> Proxy | None:
         """The protected attribute that a feature encodes, if any; O(N log N) for N nodes each."""

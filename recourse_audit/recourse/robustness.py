@@ -20,7 +20,7 @@ from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
 from recourse_audit.model.edits import Edits, edits_of, join_edits, receptive_field
 from recourse_audit.records.recourse import Robustness, survival
 from recourse_audit.recourse.actions import NONE, ActionEdits, ActionTable, columns_after
-from recourse_audit.recourse.attributes import column_of, columns_of
+from recourse_audit.recourse.attributes import columns_of, population_column
 
 MOST_DRAWN_ARCS = 20_000_000
 
@@ -93,7 +93,7 @@ class RobustnessTest:
         self._seed = seed
         self._spread = edited.graph.features.std(axis=0).astype(np.float32)
         self._spread_of = cache(
-            lambda name: float(np.nanstd(column_of(edited.graph, name).astype(np.float64)))
+            lambda name: float(np.nanstd(population_column(edited.graph, name).astype(np.float64)))
         )
 
     def of(

@@ -131,9 +131,10 @@ def test_only_what_is_not_settled_is_asked_about_again(tmp_path: Path) -> None:
 
 def test_the_first_draws_are_the_same_whatever_follows(tmp_path: Path) -> None:
     planted = Planted(tmp_path, 1.0, HALF)
-    donors = planted.effects()._donors(0, 2, 960)
+    donors = planted.effects()._donors(0, np.array([1, 2]), 960)
     for count in SIZES:
-        assert np.array_equal(planted.effects()._donors(0, 2, count), donors[:count])
+        drawn = planted.effects()._donors(0, np.array([1, 2]), count)
+        assert np.array_equal(drawn, donors[:count])
     moves = -SIZE * planted.graph.features[donors[:, 0], 0]
     for count in SIZES:
         effect = planted.effect(draws=count)
