@@ -307,7 +307,8 @@ def inspect_with(
     try:
         model = OnnxModel(settings, kinds=kinds, timeout=timeout)
         pool = None if graph is None else pool_of(graph)
-        probes = probe(model, settings, pool, classes=classes)
+        names = () if graph is None else graph.feature_names
+        probes = probe(model, settings, pool, classes=classes, columns=names)
         probes = probes if graph is None else note_missing_ties(probes, graph)
     except ModelError as error:
         return replace(facts, signature=model.signature, problem=str(error)), model

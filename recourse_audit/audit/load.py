@@ -223,7 +223,8 @@ def open_audit(
     check_features(model, graph, preprocessing)
     policy, outcomes = check_against_graph(settings, graph, preprocessing)
     classes = len(settings.decision.classes)
-    probes = probe(model, settings.model, pool_of(graph), classes=classes)
+    names = graph.feature_names
+    probes = probe(model, settings.model, pool_of(graph), classes=classes, columns=names)
     probes = note_missing_ties(probes, graph)
     check_classes(settings, model)
     audit = assemble(settings, graph, model, probes, policy)

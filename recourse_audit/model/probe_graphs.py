@@ -58,10 +58,15 @@ def with_other_features(
     """Give one node the features of another row of the pool, one that differs if there is any.
 
     A row is drawn at random; if it is equal to the node's own, the next one that is not is taken.
+    A node of a kind without features loses its ties instead.
     """
     own, low, size = int(graph.nodes[position]), 0, len(pool.features)
     if pool.kinds is not None:  # another node of the same kind
-        alike = pool.kinds.members(int(pool.kinds.of(graph.nodes[position : position + 1])[0]))
+        kind = int(pool.kinds.of(graph.nodes[position : position + 1])[0])
+        alike, block = pool.kinds.members(kind), pool.kinds.blocks[kind]
+        if block[0] == block[1]:
+            tied = (graph.sources == position) | (graph.targets == position)
+            return with_arcs(graph, np.flatnonzero(~tied))
         low, size = alike.start, len(alike)
     first = own - low + int(generator.integers(1, max(size, 2)))
     nodes = graph.nodes.copy()

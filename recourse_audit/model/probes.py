@@ -41,12 +41,13 @@ from recourse_audit.model.queries import (
 )
 from recourse_audit.model.roles import OutputPort
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.records.model import NoteCode, ProbeReport
+from recourse_audit.records.model import KindProbe, NoteCode, ProbeReport, RelationProbe
 from recourse_audit.settings import ModelSettings
 
 TRIALS = 8
 TIMES_ASKED = 4
 REPEATS = 60
+MOST_COLUMNS = 2000
 STANDARD_ERRORS = 6.0
 TOLERANCE = {"float16": 2e-2, "float32": 1e-4, "float64": 1e-8}
 SEEN = (
@@ -74,11 +75,13 @@ def probe(
     *,
     seed: int = 0,
     classes: int | None = None,
+    columns: Sequence[str] = (),
 ) -> ProbeReport:
     """Choose the model's output and identify it, then run every probe.
 
     The output's kind and classes are written into the model's signature, since nothing can be
-    asked without them. `classes` is how many the settings declare, if they do.
+    asked without them. `classes` is how many the settings declare, if they do; `columns` are the
+    names of the features.
     """
     generator = np.random.default_rng(seed)
     pools = [pool] if pool is not None else invent_pools(model, generator)
@@ -86,7 +89,7 @@ def probe(
     model.pad_kinds(padded)
     choose_output(model, settings, pools, classes=classes, seed=seed)
     pools = identify_output(model, settings, pools, generator)
-    report = replace(Prober(model, pools, generator).report(), padded=padded)
+    report = replace(Prober(model, pools, generator, columns).report(), padded=padded)
     if settings.depth is None:
         return report
     return with_declared_depth(report, settings.depth)
@@ -182,9 +185,16 @@ def identify_output(
 
 
 class Prober:
-    """Asks the paired questions, one method per probe."""
+    """Asks the paired questions, one method per probe; `columns` are the names of features."""
 
-    def __init__(self, model: OnnxModel, pools: list[Pool], generator: np.random.Generator) -> None:
+    def __init__(
+        self,
+        model: OnnxModel,
+        pools: list[Pool],
+        generator: np.random.Generator,
+        columns: Sequence[str] = (),
+    ) -> None:
+        self._column_names = columns
         self._model = model
         self._pools = pools
         self._generator = generator
@@ -192,6 +202,8 @@ class Prober:
         self._batchers = self._alone
         self._repeats = 1
         self._tolerance = TOLERANCE.get(model.signature.output.dtype, 1e-4)
+        # How far away a node of each kind moved an answer, as the probe for depth finds out.
+        self._hops: dict[int, int] = {}
 
     def report(self) -> ProbeReport:
         """Run every probe; the first one tells the others whether the model answers at random."""
@@ -209,6 +221,8 @@ class Prober:
             depth=self.depth(),
         )
         report = replace(report, sender_degree=self.sender_degree(report))
+        if self._model.splits:
+            report = replace(report, kinds=self.kinds(), relations=self.relations(report))
         codes = [*report.failed]
         if report.depth is None:
             codes.append("depth" if self._farthest == FARTHEST else "no_room")
@@ -258,10 +272,12 @@ class Prober:
         return True
 
     def tie_order(self) -> bool:
-        """Whether the order of arcs makes no difference."""
+        """Whether the order of arcs makes no difference, or of pairs of arcs that belong together."""
+        pair = np.arange(2 if self._model.pairs_arcs else 1)
 
         def shuffle(graph: Union) -> Union:
-            return with_arcs(graph, self._generator.permutation(len(graph.sources)))
+            order = self._generator.permutation(len(graph.sources) // len(pair))
+            return with_arcs(graph, (len(pair) * order[:, None] + pair).ravel())
 
         return not any(self._differ(*both) for both in self._before_and_after(shuffle))
 
@@ -306,6 +322,61 @@ class Prober:
         form = form_of(self._model, self._pools, report.depth, self._generator, self._tolerance)
         return None if form is None else form == "degree"
 
+    def kinds(self) -> tuple[KindProbe, ...]:
+        """What the nodes of each kind do to decisions on people, after the probe for depth."""
+        kinds = self._pools[0].kinds
+        assert kinds is not None
+        probes = []
+        for number, (name, block) in enumerate(zip(kinds.names, kinds.blocks, strict=True)):
+            silent = [k for k in range(*block)[:MOST_COLUMNS] if not self._column_moves(number, k)]
+            names = self._column_names[block[0] :] if self._column_names else range(block[1])
+            probes.append(
+                KindProbe(
+                    kind=name,
+                    hops=self._hops.get(number, 0 if number == 0 else None),
+                    silent=tuple(str(names[k - block[0]]) for k in silent),
+                )
+            )
+        return tuple(probes)
+
+    def _column_moves(self, kind: int, column: int) -> bool:
+        """Whether any answer moves when the nodes of a kind get other values in a column."""
+        for batcher, graphs in self._trials():
+            union = join_graphs(graphs)
+            features, rows = batcher.features_of(union.nodes), batcher.people(union.nodes)
+            other, kinds = features.copy(), self._pools[0].kinds
+            assert kinds is not None
+            own = kinds.of(union.nodes) == kind
+            drawn = self._generator.choice(kinds.members(kind), int(own.sum()))
+            other[own, column] = batcher.features_of(drawn)[:, column] + np.finfo(np.float16).eps
+            before, after = (
+                batcher.ask_raw(union, rows, features=table) for table in (features, other)
+            )
+            if self._repeats > 1 or not np.array_equal(before, after, equal_nan=True):
+                return True
+        return False
+
+    def relations(self, report: ProbeReport) -> tuple[RelationProbe, ...]:
+        """What the ties of each relation do to decisions on people."""
+        probes = []
+        for number, relation in enumerate(self._pools[0].relations):
+
+            def take_away(graph: Union, number: int = number) -> Union:
+                kind = self._pools[0].kind
+                assert kind is not None
+                return with_arcs(graph, np.flatnonzero(kind[graph.ties] // 2 != number))
+
+            both = self._before_and_after(take_away, self._exact)
+            probes.append(
+                RelationProbe(
+                    relation=relation.name,
+                    inputs=self._model.directions_of(number),
+                    matters=any(self._differs(*answers).any() for answers in both),
+                    degree=report.sender_degree,
+                )
+            )
+        return tuple(probes)
+
     def _reaches(self, pool: Pool, batcher: QueryBatcher | None = None) -> Iterator[int]:
         """The farthest node that moves the subject's answer, on one path after the other."""
         batcher = batcher or QueryBatcher(self._model, pool, graphs_per_query=1)
@@ -313,7 +384,12 @@ class Prober:
             union = vary_path(self._generator, pool, self._farthest, first=1)
             answers = self._ask(batcher, union, union.node_starts[:-1])
             first, rest = answers.at(slice(1)), answers.at(slice(1, None))
-            yield int((np.flatnonzero(self._differs(first, rest)) + 1).max(initial=0))
+            moving = np.flatnonzero(self._differs(first, rest)) + 1
+            if pool.kinds is not None:
+                near = moving[moving <= self._farthest]
+                for hop, kind in zip(near, pool.kinds.of(union.nodes[near]).tolist(), strict=True):
+                    self._hops[kind] = max(self._hops.get(kind, 0), int(hop))
+            yield int(moving.max(initial=0))
 
     @property
     def _exact(self) -> list[QueryBatcher]:
@@ -338,8 +414,12 @@ class Prober:
 
     @property
     def _rounds(self) -> int:
-        """How many graphs to ask about; fewer where each is asked about many times."""
-        return TRIALS if self._repeats == 1 else TRIALS // 4
+        """How many graphs to ask about; fewer where each is asked about many times.
+
+        Several kinds need more of them, because each graph has some relations only.
+        """
+        times = 1 if not self._model.splits else len(self._pools[0].relations) + 1
+        return times * (TRIALS if self._repeats == 1 else TRIALS // 4)
 
     def _ask(self, batcher: QueryBatcher, union: Union, rows: Ints) -> Answers:
         if self._repeats == 1:

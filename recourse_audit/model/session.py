@@ -41,6 +41,7 @@ from recourse_audit.model.roles import (
 )
 from recourse_audit.model.sealed_files import SealedFile
 from recourse_audit.model.split_queries import SplitFeeder
+from recourse_audit.records.model import Direction
 from recourse_audit.settings import ModelSettings
 from recourse_audit.settings.inputs import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 
@@ -305,6 +306,11 @@ class OnnxModel(Session):
         back = {port.of for port in of if port.role == "edges" and port.reverse}
         told = [port for port in of if port.role in ("edge_weight", "edge_attributes")]
         return bool({port.of for port in told} & back - {port.of for port in told if port.reverse})
+
+    def directions_of(self, relation: int) -> tuple[Direction, ...]:
+        """Which arcs of a relation the model takes."""
+        assert isinstance(self._feeder, SplitFeeder)
+        return self._feeder.directions_of(relation)
 
     def pad_kinds(self, pads: bool) -> None:
         """Give every kind and every relation of a query something to hold, or no longer."""

@@ -15,6 +15,7 @@ from recourse_audit.errors import ModelError
 from recourse_audit.graph.graph import Ints, Kinds
 from recourse_audit.model.queries import Query, fixed_value, pad
 from recourse_audit.model.roles import InputPort, Signature
+from recourse_audit.records.model import Direction
 from recourse_audit.settings import ModelSettings
 
 
@@ -89,6 +90,16 @@ class SplitFeeder:
             return query.rows, len(query.nodes) + padding * len(self._kinds.names)
         split = self._split(query)
         return split.place[query.rows], len(split.members[0]) + padding
+
+    def directions_of(self, relation: int) -> tuple[Direction, ...]:
+        """Which arcs of a relation some input takes."""
+        taken = [self.codes[2 * relation + way] >= 0 for way in (0, 1)]
+        if not self.joined:
+            ports = [port for port, _ in self._ports if port.of == self._names[relation]]
+            ways = {port.reverse for port in ports if port.role in ("edges", "sources")}
+            taken = [False in ways, True in ways]
+        names: tuple[Direction, ...] = ("forward", "reversed")
+        return tuple(name for name, there in zip(names, taken, strict=True) if there)
 
     def slots(self, nodes: int, arcs: int) -> int:
         """How many nodes a query holds: there are no fixed sizes."""

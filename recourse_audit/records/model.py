@@ -115,6 +115,9 @@ class Repeats(Record):
 NO_REPEATS = Repeats()
 
 
+Direction = Literal["forward", "reversed"]
+
+
 class KindProbe(Record):
     """What nodes of one kind do to decisions on people.
 
@@ -136,7 +139,7 @@ class RelationProbe(Record):
     """
 
     relation: str
-    inputs: tuple[Literal["forward", "reversed"], ...]
+    inputs: tuple[Direction, ...]
     matters: bool
     degree: bool | None = None
 
