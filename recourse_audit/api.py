@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, SupportsIndex
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from recourse_audit.bundle.manifest import count_results, read_id_key, read_manifest
 from recourse_audit.bundle.reader import open_stored_audit
@@ -69,7 +69,8 @@ class Audit:
         What `load_settings` returns, or a table with the keys of `audit.toml`. With `graph`, it
         needs no section `graph`.
     graph
-        A graph made with `from_arrays` or `from_networkx`, in place of the files in the settings.
+        A graph made with `from_arrays`, `from_networkx` or `from_pyg`, or PyG's `HeteroData` as it
+        is, in place of the files in the settings.
     model
         An opened model, in place of the file in the settings.
     seed
@@ -90,7 +91,7 @@ class Audit:
         self,
         *,
         settings: Settings | Mapping[str, object],
-        graph: "Graph | None" = None,
+        graph: "Graph | Any | None" = None,
         model: "OnnxModel | None" = None,
         seed: int | None = None,
     ) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from recourse_audit.audit.agreement import NOT_RECORDED, read_recorded
 from recourse_audit.audit.large_graphs import AskedGraph
 from recourse_audit.audit.population import check_column, groups_by, read_outcomes
 from recourse_audit.errors import InputError, ModelError, SettingsError, SubjectError
+from recourse_audit.graph.arrays import from_pyg, is_hetero_data
 from recourse_audit.graph.columns import (
     IN_MEMORY,
     Positions,
@@ -90,7 +92,7 @@ def read_features(
     """
     graph, preprocessing = _read_features(model, settings, subject, graph, timeout)
     if isinstance(subject, SubjectColumn):
-        graph = with_subject(graph, subject, getattr(model, "node_types", ()))
+        graph = with_subject(graph, subject, model.node_types)
     elif subject is not None and (graph.kinds is None or graph.kinds.names[0] != subject):
         raise SettingsError(
             f"decision.subject: names the kind {subject!r}, but the graph was made of "
@@ -198,15 +200,23 @@ def with_seed(settings: Settings, seed: int | None) -> Settings:
 def open_audit(
     settings: Settings,
     *,
-    graph: Graph | None = None,
+    graph: Graph | Any | None = None,
     model: OnnxModel | None = None,
     timeout: float | None = None,
 ) -> LoadedAudit:
     """Bring together what the settings name; what does not fit together is a `SettingsError`.
 
-    A graph or a model that is given is used in place of the one that the settings name.
+    A graph or a model that is given is used in place of the one that the settings name; PyG's
+    `HeteroData` is a graph, too.
     """
     from_files = graph is None
+    if graph is not None and not isinstance(graph, Graph):
+        if not is_hetero_data(graph):
+            raise InputError(
+                "graph: must be what from_arrays, from_networkx or from_pyg returns, or a "
+                f"HeteroData (got {type(graph).__name__})"
+            )
+        graph = from_pyg(graph, settings.decision.subject)
     opened = OnnxModel(settings.model, timeout=timeout, complete=False) if model is None else model
     graph, preprocessing = read_features(
         settings.model,

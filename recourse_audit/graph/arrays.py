@@ -1,67 +1,48 @@
-"""Arrays, in memory or in a numpy archive, become a `Graph` once they have been checked.
+"""Arrays in memory, one set or one per kind of nodes, and PyG's `HeteroData` become a `Graph`.
 
-An archive holds `x` [N, F] (or the arrays of a scipy CSR matrix: `x_data`, `x_indices`, `x_indptr`
-and `x_shape`) and `edge_index` [2, E], whose entries are positions in `x`. Optional arrays are
-`ids`, `feature_names`, `edge_weight` [E], `edge_attr` [E, A] and `edge_type` [E]. Every other
-one-dimensional array with one entry per node is an attribute. Archives with pickled objects are
-refused, because opening one could run a stranger's code.
+The checks are those of an archive (`graph.archives`). PyG is not needed: whatever has an `x_dict`
+and an `edge_index_dict` will do, with tensors or with arrays.
 """
 
-import math
-import zipfile
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from recourse_audit.errors import GraphError
-from recourse_audit.graph.columns import (
-    MOST_KINDS,
-    Column,
-    Kinds,
-    Place,
-    Positions,
-    as_strings,
-    build_ties,
-    check_finite,
-    check_ids,
-    check_is_file,
-    code_kinds,
-    features_needed,
-    find_repeated,
-    near_matches,
-    no_nodes,
-    one_kind,
-    to_strings,
+from recourse_audit.graph.archives import (
+    Array,
+    Ids,
+    Matrix,
+    build_from,
+    join_arrays,
+    node_arrays,
+    tie_arrays,
 )
-from recourse_audit.graph.graph import Floats, Graph, Indices, Strings, build_graph
-from recourse_audit.settings import GraphSettings
+from recourse_audit.graph.columns import Nodes, Positions
+from recourse_audit.graph.graph import Graph
+from recourse_audit.graph.kinds import OtherKinds, Triple, find_subject, join_kinds, people_alone
+from recourse_audit.settings import GraphSettings, Subject
 
-Array = NDArray[Any]
-Matrix = Array | sparse.csr_array
-
-MOST_BYTES = 16 * 2**30  # of arrays in one archive, and of a sparse matrix once it is dense
-CSR_ARRAYS = ("x_data", "x_indices", "x_indptr", "x_shape")
-RESERVED = frozenset(
-    {"x", *CSR_ARRAYS, "edge_index", "edge_weight", "edge_attr", "edge_type"}
-    | {"feature_names", "ids"}
-)
+Features = ArrayLike | sparse.sparray | sparse.spmatrix | None
+# What `HeteroData` calls its stores' contents, besides the attributes of nodes.
+OWN_NAMES = frozenset({"x", "num_nodes", "ids", "feature_names"})
 
 
 def from_arrays(
-    x: ArrayLike | sparse.sparray | sparse.spmatrix | None,
-    edge_index: ArrayLike,
+    x: Features | Mapping[str, Features],
+    edge_index: ArrayLike | Mapping[Triple, ArrayLike],
     *,
-    ids: Sequence[object] | Array | None = None,
-    attributes: Mapping[str, ArrayLike] | None = None,
+    ids: Ids | Mapping[str, Ids] = None,
+    attributes: Mapping[str, ArrayLike] | Mapping[str, Mapping[str, ArrayLike]] | None = None,
     kind: ArrayLike | None = None,
-    weight: ArrayLike | None = None,
-    edge_attributes: ArrayLike | None = None,
+    weight: ArrayLike | Mapping[Triple, ArrayLike] | None = None,
+    edge_attributes: ArrayLike | Mapping[Triple, ArrayLike] | None = None,
     directed: bool = False,
-    feature_names: Sequence[str] | None = None,
+    feature_names: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+    subject: str | None = None,
 ) -> Graph:
     """Build a `Graph` from arrays in memory, with the same checks as for a file.
 
@@ -82,374 +63,176 @@ def from_arrays(
         Whether ties have a direction. If not, a tie that is listed both ways is read once.
     feature_names
         The names of the columns of `x`; x0, x1, … if absent.
+    subject
+        The kind of nodes that is decided on, if there are several. Then `x`, `ids`, `attributes`
+        and `feature_names` are dictionaries by kind, and `edge_index`, `weight` and
+        `edge_attributes` by `(from, relation, to)`, as in PyG. Positions count within each kind; a
+        kind without features has an `x` without columns; a relation within a kind that lists every
+        tie both ways has no direction; and a relation `rev_…` is checked against its own.
 
     Examples
     --------
     >>> x, edge_index = [[1.5], [2.0], [0.5]], [[0, 1], [1, 2]]
     >>> from_arrays(x, edge_index, kind=["guarantor", "address"], feature_names=["income"])
     Graph(nodes=3, ties=2, features=1)
+    >>> kinds = {"person": [[1.5], [2.0]], "employer": [[40.0, 3.0]]}
+    >>> ties = {("person", "works_at", "employer"): [[0, 1], [0, 0]]}
+    >>> from_arrays(kinds, ties, subject="person")
+    Graph(nodes=3, ties=2, features=3)
     """
-    features: Matrix | None = None
-    if isinstance(x, sparse.sparray | sparse.spmatrix):
-        features = sparse.csr_array(x)  # type: ignore[call-overload]  # a gap in the stubs
-    elif x is not None:
-        features = np.asarray(x)
+    if isinstance(x, Mapping) or isinstance(edge_index, Mapping):
+        if not isinstance(x, Mapping) or not isinstance(edge_index, Mapping):
+            raise GraphError("arrays: x and edge_index must both be dictionaries, or neither")
+        return _join(
+            "arrays",
+            x,
+            _by_relation(edge_index=edge_index, edge_weight=weight, edge_attr=edge_attributes),
+            subject,
+            ids=_by_kind("ids", ids),
+            attributes=_by_kind("attributes", attributes),
+            names=_by_kind("feature_names", feature_names),
+        )
+    place = Positions("arrays")
+    columns = {name: as_array(values) for name, values in (attributes or {}).items()}
+    nodes = node_arrays(place, _matrix(x), columns, ids=ids, names=feature_names)  # type: ignore[arg-type]
     given = {"edge_type": kind, "edge_weight": weight, "edge_attr": edge_attributes}
     given["edge_index"] = edge_index
-    return _assemble(
-        Positions("arrays"),
-        features,
-        {name: np.asarray(values) for name, values in given.items() if values is not None},
-        {name: np.asarray(values) for name, values in (attributes or {}).items()},
-        ids=ids,
-        names=feature_names,
-        settings=GraphSettings(directed=directed),
-    )
+    arrays = {name: as_array(values) for name, values in given.items() if values is not None}
+    count = len(nodes["ids"])
+    ties = tie_arrays(place, arrays, (count, count), GraphSettings())
+    return build_from(nodes, ties, place, directed=directed)
 
 
-def _assemble(
-    place: Place,
-    x: Matrix | None,
-    arrays: Mapping[str, Array],
-    attributes: Mapping[str, Array],
+def from_pyg(
+    data: Any,
+    subject: Subject | None = None,
     *,
-    ids: Sequence[object] | Array | None,
-    names: Sequence[str] | None,
-    settings: GraphSettings,
-    raw: bool = False,
+    ids: Mapping[str, Ids] | None = None,
+    feature_names: Mapping[str, Sequence[str]] | None = None,
 ) -> Graph:
-    """Check and index arrays that came from `place`, under the names that an archive has."""
-    features = _no_features(ids, attributes, place) if x is None else _features(x, place, raw=raw)
-    count, width = features.shape
-    names = tuple(f"x{i}" for i in range(width)) if names is None else (*names,)
-    _check_names(names, place)
-    if len(names) != width:
-        needed = f"[{width}], one name per column of x,"
-        raise wrong_shape(place, "feature_names", (len(names),), needed)
-    ends = _ends(arrays["edge_index"], count, place)
-    for name, values in attributes.items():
-        check_shape(values, name, (count,), place)
-    kinds = _kinds(arrays.get("edge_type"), settings.kinds, len(ends[0]), place)
-    numbers = _tie_attributes(arrays, settings.edge_attributes, place)
-    tie_attributes = [*numbers]
-    weight = "edge_weight" if "edge_weight" in arrays else None
-    if weight is not None:
-        numbers |= {weight: arrays[weight]}
-    for name, values in numbers.items():
-        check_numbers(values, name, place)
-        check_shape(values, name, (len(ends[0]),), place)
-    return build_graph(
-        ids=_ids(ids, count, place),
-        features=features,
-        feature_names=names,
-        attributes={name: _labels(values, place) for name, values in attributes.items()},
-        ties=build_ties(ends, kinds, numbers.__getitem__, weight, tie_attributes, place),
-        directed=settings.directed,
-        origin=place.name,
-    )
+    """Build a `Graph` from PyG's `HeteroData`, as it is.
 
-
-def _no_features(
-    ids: Sequence[object] | Array | None, attributes: Mapping[str, Array], place: Place
-) -> Floats:
-    """A matrix without columns, for as many nodes as there are ids or values of attributes."""
-    known = [ids] if ids is not None else [*attributes.values()]
-    if not known:
-        raise GraphError(f"{place.name}: without 'x', ids or attributes must say who is there")
-    if not len(known[0]):
-        raise no_nodes(place)
-    return np.empty((len(known[0]), 0))
-
-
-def _features(x: Matrix, place: Place, *, raw: bool) -> Floats:
-    """The features as a dense matrix of finite numbers; raw columns may have gaps."""
-    dense = _dense(x, place)
-    if not len(dense):
-        raise no_nodes(place)
-    if not dense.shape[1]:
-        raise wrong_shape(place, "x", dense.shape, "[N, F], with at least one feature,")
-    check_numbers(dense, "x", place)
-    if raw:
-        return dense
-    finite = np.isfinite(dense)
-    if not finite.all():
-        column = int(np.flatnonzero(~finite.all(axis=0))[0])
-        check_finite(dense[:, column], f"x[:, {column}]", place)
-    return dense if dense.dtype.kind == "f" else dense.astype(float)
-
-
-def _dense(x: Matrix, place: Place) -> Array:
-    """A matrix with its zeros written out, unless it would be too large."""
-    if isinstance(x, np.ndarray):
-        if x.ndim != 2:
-            raise wrong_shape(place, "x", x.shape, "[N, F], with one row per node,")
-        return x
-    size = math.prod(int(length) for length in x.shape) * x.dtype.itemsize
-    try:
-        if size <= MOST_BYTES:
-            dense: Array = x.toarray()
-            return dense
-    except MemoryError:
-        pass
-    raise GraphError(
-        f"{place.name}: 'x' has shape {[*x.shape]} and would take {size / 2**30:,.1f} GiB "
-        "of memory; leave out features that the model does not take"
-    )
-
-
-def _ends(edge_index: Array, count: int, place: Place) -> tuple[Indices, Indices]:
-    """The two rows of `edge_index`, all of them nodes: the runtime would wrap negative entries."""
-    if edge_index.ndim != 2 or edge_index.shape[0] != 2:
-        turned = edge_index.ndim == 2 and edge_index.shape[1] == 2
-        raise wrong_shape(
-            place, "edge_index", edge_index.shape, "[2, E]" + turned * " (transpose it)"
-        )
-    if not edge_index.size:
-        return np.empty(0, np.int32), np.empty(0, np.int32)
-    if edge_index.dtype.kind not in "iu":
-        raise GraphError(
-            f"{place.name}: 'edge_index' has type {edge_index.dtype}, but whole numbers are "
-            "needed; save it as int64"
-        )
-    outside = (edge_index < 0) | (edge_index >= count)
-    if outside.any():
-        tie = int(np.flatnonzero(outside.any(axis=0))[0])
-        end = int(edge_index[:, tie][outside[:, tie]][0])
-        raise GraphError(
-            f"{place.name}: 'edge_index' has {end} in column {tie} (counted from 0), which is not "
-            f"a node: nodes are 0 to {count - 1}; correct the tie or remove it"
-        )
-    source, target = edge_index.astype(np.int32)
-    return source, target
-
-
-def _kinds(kind: Array | None, wanted: Sequence[str], count: int, place: Place) -> Kinds:
-    """Keep whole numbers, which are the model's codes, as they are; number names."""
-    if kind is None:
-        return one_kind(count, wanted, place)
-    check_shape(kind, "edge_type", (count,), place)
-    if kind.dtype.kind not in "iu":
-        names, codes = np.unique(to_strings(kind.tolist(), place), return_inverse=True)
-        return code_kinds(codes, names.tolist(), wanted, place)
-    most = len(wanted) if wanted else MOST_KINDS
-    outside = (kind < 0) | (kind >= most)
-    if outside.any():
-        index = int(np.flatnonzero(outside)[0])
-        remedy = "list every kind in graph.kinds" if wanted else "number the kinds from 0"
-        raise GraphError(
-            f"{place.row(index)}: 'edge_type' is {int(kind[index])}, which is not one of the codes "
-            f"0 to {most - 1}; {remedy}"
-        )
-    used = int(kind.max()) + 1 if count else 1
-    return kind.astype(np.int16), tuple(wanted) or tuple(str(code) for code in range(used))
-
-
-def _tie_attributes(
-    arrays: Mapping[str, Array], wanted: Sequence[str], place: Place
-) -> dict[str, Array]:
-    """The columns of `edge_attr` or, if there is none, the arrays that the settings name."""
-    stored = arrays.get("edge_attr")
-    if stored is None:
-        for name in wanted:
-            if name not in arrays:
-                raise GraphError(
-                    f"{place.name}: there is no array {name!r} (from graph.edge_attributes); "
-                    f"{near_matches(name, arrays)}"
-                )
-        return {name: arrays[name] for name in wanted}
-    width = stored.shape[1] if stored.ndim == 2 else 1
-    if wanted and stored.ndim == 2 and width != len(wanted):
-        raise GraphError(
-            f"{place.name}: 'edge_attr' has {width} columns, but graph.edge_attributes "
-            f"names {len(wanted)}; name all columns or none"
-        )
-    check_numbers(stored, "edge_attr", place)
-    check_shape(stored, "edge_attr", (arrays["edge_index"].shape[1], width), place)
-    return {f"edge_attr[:, {column}]": stored[:, column] for column in range(width)}
-
-
-def _ids(ids: Sequence[object] | Array | None, count: int, place: Place) -> Strings:
-    if ids is None:
-        return as_strings(np.arange(count))
-    texts = to_strings(ids.tolist() if isinstance(ids, np.ndarray) else ids, place)
-    check_shape(texts, "ids", (count,), place)
-    check_ids(texts, place)
-    return texts
-
-
-def _labels(values: Array, place: Place) -> Column:
-    return values if values.dtype.kind in "biuf" else to_strings(values.tolist(), place)
-
-
-def _check_names(names: Sequence[str], place: Place) -> None:
-    """Refuse two features of one name: nobody could say which of them is meant."""
-    to_strings(names, place)
-    if (name := find_repeated(names)) is not None:
-        raise GraphError(
-            f"{place.name}: 'feature_names' has {name!r} more than once; rename one of them"
-        )
-
-
-def check_numbers(values: Array, name: str, place: Place) -> None:
-    """Refuse an array of text, dates or objects."""
-    if values.dtype.kind not in "biuf":
-        raise GraphError(
-            f"{place.name}: {name!r} has type {values.dtype}, but numbers are needed; "
-            "save it as floating-point numbers"
-        )
-
-
-def check_shape(values: Array, name: str, shape: tuple[int, ...], place: Place) -> None:
-    """Refuse an array whose shape does not match the number of nodes or ties."""
-    if values.shape != shape:
-        raise wrong_shape(place, name, values.shape, str([*shape]))
-
-
-def wrong_shape(place: Place, name: str, shape: tuple[int, ...], needed: str) -> GraphError:
-    """The error for an array of the wrong shape."""
-    return GraphError(
-        f"{place.name}: {name!r} has shape {[*shape]}, but {needed} is needed; reshape it"
-    )
-
-
-# ---------------------------------------------------------------- npz archives
-
-
-def read_npz(path: Path, settings: GraphSettings, *, raw: bool) -> tuple[Graph, Place]:
-    """Read an archive; also where its nodes are, for further checks.
-
-    `settings.features`, if given, selects columns of `x` by their `feature_names`; if the archive
-    has no names, it names all columns. For whoever takes raw columns, `x` may be absent: then the
-    ids say how many nodes there are.
+    Parameters
+    ----------
+    data
+        Has an `x_dict` and an `edge_index_dict`, and perhaps an `edge_attr_dict` and an
+        `edge_weight_dict`. Whatever else a store of nodes has one entry per node of is an
+        attribute; a kind without `x` needs `num_nodes`.
+    subject
+        The kind of nodes that is decided on.
+    ids, feature_names
+        By kind, in place of the stores' own `ids` and `feature_names`.
     """
-    check_is_file(path, "npz")
-    place = Positions(path)
-    arrays = _load(path)
-    if "edge_index" not in arrays:
-        raise GraphError(
-            f"{place.name}: there is no array 'edge_index'; {near_matches('edge_index', arrays)}"
-        )
-    x: Matrix | None = None
-    names: Sequence[str] | None = ()
-    if raw and "x" not in arrays and "x_data" not in arrays:
-        nodes = arrays.get("ids", arrays.get(settings.id))
-        if nodes is None or nodes.ndim != 1:
-            raise GraphError(
-                f"{place.name}: has neither 'x' nor 'ids', so nobody knows how many nodes there "
-                "are; save an array 'ids' with one id per node"
-            )
-        count = len(nodes)
-    else:
-        names, x = _pick_features(arrays, settings, place, raw=raw)
-        count = x.shape[0]
-    attributes = {
-        name: array
-        for name, array in arrays.items()
-        if name not in RESERVED and array.shape == (count,)
-    }
-    both = [name for name in names or () if raw and name in attributes]
-    if both:
-        raise GraphError(
-            f"{place.name}: {both[0]!r} is an array and a column of 'x'; rename one of them"
-        )
-    ids = arrays.get("ids", attributes.pop(settings.id, None))
-    graph = _assemble(
-        place, x, arrays, attributes, ids=ids, names=names, settings=settings, raw=raw
+    x = {kind: as_array(values) for kind, values in dict(data.x_dict).items()}
+    stores = {kind: _store_of(data, kind) for kind in getattr(data, "node_types", [*x])}
+    known: dict[str, dict[str, Any]] = {"ids": {}, "feature_names": {}}
+    attributes: dict[str, dict[str, Array]] = {}
+    for kind, store in stores.items():
+        if kind not in x:
+            count = store.get("num_nodes")
+            if count is None:
+                raise GraphError(
+                    f"HeteroData: the kind {kind!r} has neither x nor num_nodes, so nobody knows "
+                    "how many nodes there are; set num_nodes"
+                )
+            x[kind] = np.empty((int(count), 0))
+        for name, column in known.items():
+            if name in store:
+                values = store[name]
+                column[kind] = as_array(values) if hasattr(values, "detach") else [*values]
+        columns = {name: as_array(v) for name, v in store.items() if name not in OWN_NAMES}
+        count = len(x[kind])
+        attributes[kind] = {n: v for n, v in columns.items() if v.shape == (count,)}
+    names = ("edge_index", "edge_weight", "edge_attr")
+    return _join(
+        "HeteroData",
+        {kind: x[kind] for kind in stores},
+        _by_relation(**{name: getattr(data, f"{name}_dict", None) or {} for name in names}),
+        subject,
+        ids={**known["ids"], **(ids or {})},
+        attributes=attributes,
+        names={**known["feature_names"], **(feature_names or {})},
     )
-    return graph, place
 
 
-def _load(path: Path) -> dict[str, Array]:
-    """All arrays of an archive; any error of numpy and zipfile becomes one sentence about it."""
-    if not zipfile.is_zipfile(path):
-        raise GraphError(f"{path}: is not an npz archive; write it with numpy.savez")
+def is_hetero_data(graph: object) -> bool:
+    """Whether an object is like PyG's `HeteroData`."""
+    return hasattr(graph, "x_dict") and hasattr(graph, "edge_index_dict")
+
+
+def as_array(values: Any) -> Array:
+    """An array of whatever numpy takes, or of a tensor of PyTorch, on any device."""
+    return values.detach().cpu().numpy() if hasattr(values, "detach") else np.asarray(values)
+
+
+def _store_of(data: Any, kind: str) -> dict[str, Any]:
+    """What a `HeteroData` has about the nodes of a kind, by name."""
     try:
-        _check_entries(path)
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except GraphError:
-        raise
-    except Exception as error:  # numpy parses headers as Python, so damage can raise anything
-        if "pickle" in str(error):
-            raise GraphError(
-                f"{path}: contains pickled objects, which are not opened because they may run "
-                "code; save plain arrays of numbers or text"
-            ) from None
-        reason = " ".join(str(error).split())[:120]
-        raise GraphError(
-            f"{path}: is a damaged npz archive ({reason}); write it again with numpy.savez"
-        ) from None
-    for name, array in arrays.items():
-        if not isinstance(array, np.ndarray):
-            raise GraphError(
-                f"{path}: contains {name!r}, which is not an array; write it with numpy.savez"
-            )
-    return arrays
+        store = data[kind]
+    except (KeyError, TypeError):
+        return {}
+    known = dict(store.items())
+    return {"num_nodes": getattr(store, "num_nodes", None), **known}
 
 
-def _check_entries(path: Path) -> None:
-    """Refuse two arrays of one name, of which numpy would take the second, and too much data."""
-    with zipfile.ZipFile(path) as archive:
-        entries = archive.infolist()
-    name = find_repeated([entry.filename.removesuffix(".npy") for entry in entries])
-    if name is not None:
+def _matrix(x: Any) -> Matrix | None:
+    if isinstance(x, sparse.sparray | sparse.spmatrix):
+        matrix: Matrix = sparse.csr_array(x)  # type: ignore[call-overload]  # a gap in the stubs
+        return matrix
+    return None if x is None else as_array(x)
+
+
+def _by_kind(name: str, values: Any) -> dict[str, Any]:
+    """Values by kind; what is no dictionary would not say whose they are."""
+    if values is not None and not isinstance(values, Mapping):
+        raise GraphError(f"arrays: {name} must be a dictionary by kind, as x is")
+    return dict(values or {})
+
+
+def _by_relation(**columns: Any) -> dict[Triple, dict[str, Array]]:
+    """The arrays of each relation by their names."""
+    edges: dict[Triple, dict[str, Array]] = {}
+    for name, values in columns.items():
+        if values is not None and not isinstance(values, Mapping):
+            raise GraphError(f"arrays: {name} must be a dictionary by relation, as edge_index is")
+        for triple, array in (values or {}).items():
+            if not isinstance(triple, tuple) or len(triple) != 3:
+                raise GraphError(
+                    f"arrays: {name} has the key {triple!r}; a relation is (from, relation, to)"
+                )
+            edges.setdefault(triple, {})[name] = as_array(array)
+    return edges
+
+
+def _join(
+    origin: str,
+    x: Mapping[str, Any],
+    edges: Mapping[Triple, Mapping[str, Array]],
+    subject: Subject | None,
+    *,
+    ids: Mapping[str, Ids],
+    attributes: Mapping[str, Mapping[str, Any]],
+    names: Mapping[str, Sequence[str]],
+) -> Graph:
+    """Check the arrays of each kind and relation, and join them."""
+    strangers: Iterable[str] = {*ids, *attributes, *names} - {*x}
+    for kind in sorted(strangers):
         raise GraphError(
-            f"{path}: has more than one array {name!r}; write it again with numpy.savez"
+            f"{origin}: there is something about the kind {kind!r}, which has no x; add it"
         )
-    size = sum(entry.file_size for entry in entries)
-    if size > MOST_BYTES:
-        raise GraphError(
-            f"{path}: unpacks to {size / 2**30:,.0f} GiB, more than {MOST_BYTES / 2**30:.0f} GiB; "
-            "save the nodes and ties as Parquet tables"
+    people = find_subject(x, subject)
+    nodes: dict[str, Nodes] = {}
+    for kind in sorted(x, key=lambda kind: kind != people):
+        nodes[kind] = node_arrays(
+            Positions(f"{origin}, kind {kind!r}"),
+            _matrix(x[kind]),
+            {name: as_array(values) for name, values in attributes.get(kind, {}).items()},
+            ids=ids.get(kind),
+            names=names.get(kind),
+            bare=True,
         )
-
-
-def _pick_x(arrays: Mapping[str, Array], place: Place) -> Array | sparse.csr_array:
-    if "x" in arrays:
-        return arrays["x"]
-    if not all(name in arrays for name in CSR_ARRAYS):
-        hint = near_matches("x", arrays) if arrays else "it is empty"
-        raise GraphError(
-            f"{place.name}: there is no array 'x' with the features (nor {', '.join(CSR_ARRAYS)}); "
-            f"{hint}"
-        )
-    data, indices, indptr, shape = (arrays[name] for name in CSR_ARRAYS)
-    try:
-        x = sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
-        x.check_format(full_check=True)
-    except (ValueError, TypeError, IndexError) as error:
-        raise GraphError(
-            f"{place.name}: {', '.join(CSR_ARRAYS)} are not a CSR matrix ({error}); "
-            "write them from scipy.sparse.csr_array"
-        ) from None
-    return x
-
-
-def _pick_features(
-    arrays: Mapping[str, Array], settings: GraphSettings, place: Place, *, raw: bool
-) -> tuple[Sequence[str] | None, Matrix]:
-    """`x` with the names of its columns; only those that the settings list, if they list some."""
-    x, stored = _pick_x(arrays, place), arrays.get("feature_names")
-    names = None if stored is None else [str(name) for name in stored.ravel().tolist()]
-    wanted: Sequence[str] = settings.features
-    _check_names(names or (), place)
-    if x.ndim != 2:
-        return names, x
-    whole = len(wanted) == x.shape[1]
-    if raw and names is None:
-        return (wanted if whole else [f"x{i}" for i in range(x.shape[1])]), x
-    if raw or not wanted:
-        return names, x
-    if not whole:
-        wanted = features_needed(settings, names or ())
-    if names is None or len(names) != x.shape[1]:
-        return (wanted if names is None else names), x
-    for name in wanted:
-        if name not in names:
-            raise GraphError(
-                f"{place.name}: 'feature_names' does not contain {name!r} (from graph.features); "
-                f"{near_matches(name, names)}"
-            )
-    if settings.encodings or settings.derived:
-        return names, x  # what is no feature may be a part of one, which is found out later
-    return wanted, x[:, [names.index(name) for name in wanted]]
+    relations = join_arrays(origin, nodes, edges, {})
+    alone = people_alone(nodes.pop(people), origin)
+    return join_kinds(
+        alone, OtherKinds(subject=people, nodes=nodes, relations=relations, origin=origin)
+    )

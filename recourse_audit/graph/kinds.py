@@ -9,6 +9,7 @@ A homogenised graph is one table, in which a column says what a node is: `with_s
 who are decided on first.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -34,6 +35,7 @@ from recourse_audit.graph.graph import (
     without_mirrors,
 )
 from recourse_audit.settings import GraphSettings, Subject, SubjectColumn
+from recourse_audit.settings.inputs import TieTable
 
 REVERSED = "rev_"
 Triple = tuple[str, str, str]
@@ -245,6 +247,66 @@ def _widened(ties: Ties, width: int) -> Floats:
     if ties.attributes is not None:
         wide[:, : ties.attributes.shape[1]] = ties.attributes
     return wide
+
+
+def name_relations(
+    ties: Mapping[Triple, Ties], tables: Mapping[str, TieTable], origin: str
+) -> list[RelationTies]:
+    """Relations by the kinds that they lead between; a reversed one is checked, and left out.
+
+    `rev_works_at` is the reversed relation of `works_at`. Relations between different kinds that
+    share a name are told apart as `person__works_at__employer`.
+    """
+    back = {
+        triple: (triple[2], triple[1].removeprefix(REVERSED), triple[0])
+        for triple in ties
+        if triple[1].startswith(REVERSED)
+    }
+    back = {triple: own for triple, own in back.items() if own in ties}
+    for triple, own in back.items():
+        if not is_mirror(ties[own], ties[triple]):
+            raise GraphError(
+                f"{origin}: the relation {triple[1]!r} is not {own[1]!r} with its ends exchanged; "
+                f"make it so, or leave it out: {own[1]!r} is read both ways"
+            )
+    kept = [triple for triple in ties if triple not in back]
+    shared = Counter(triple[1] for triple in kept)
+    relations = []
+    for triple in kept:
+        source, name, target = triple
+        if name in tables:
+            directed = tables[name].directed
+        else:
+            mirrored = source == target and triple not in back.values()
+            directed = not (
+                mirrored and len(ties[triple]) and is_mirror(ties[triple], ties[triple])
+            )
+        relations.append(
+            RelationTies(
+                name="__".join(triple) if shared[name] > 1 else name,
+                source=source,
+                target=target,
+                ties=ties[triple],
+                directed=directed,
+            )
+        )
+    return relations
+
+
+def is_mirror(ties: Ties, others: Ties) -> bool:
+    """Whether ties are others with their ends exchanged, in any order.
+
+    Weights and attributes count where both have them.
+    """
+    if len(ties) != len(others):
+        return False
+    columns = [(ties.source, others.target), (ties.target, others.source)]
+    for own, other in ((ties.weight, others.weight), (ties.attributes, others.attributes)):
+        if own is not None and other is not None and own.shape[1:] == other.shape[1:]:
+            wide = (values.reshape(len(ties), -1).T for values in (own, other))
+            columns += zip(*wide, strict=True)
+    first, second = (np.array(rows, np.float64) for rows in zip(*columns, strict=True))
+    return bool(np.array_equal(first[:, np.lexsort(first)], second[:, np.lexsort(second)]))
 
 
 def on_people(graph: Graph, change: Callable[[Graph], Graph]) -> Graph:

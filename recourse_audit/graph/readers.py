@@ -1,7 +1,8 @@
 """One entry point for all formats: settings or arrays come in, a checked `Graph` goes out."""
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.arrays import from_arrays, read_npz
+from recourse_audit.graph.archives import read_npz
+from recourse_audit.graph.arrays import from_arrays, from_pyg
 from recourse_audit.graph.columns import TakeColumns, find_repeated, with_raw_columns
 from recourse_audit.graph.computed import with_computed
 from recourse_audit.graph.graph import Graph
@@ -11,7 +12,7 @@ from recourse_audit.graph.tables import read_kinds, read_tables
 from recourse_audit.settings import GraphSettings, Subject
 from recourse_audit.settings.inputs import ONE_SOURCE
 
-__all__ = ["from_arrays", "from_networkx", "read_graph"]
+__all__ = ["from_arrays", "from_networkx", "from_pyg", "read_graph"]
 
 
 def read_graph(
@@ -42,15 +43,16 @@ def read_graph(
         raise SettingsError(f"graph.features: names {name!r} twice; remove one of them")
     if not tables.files:
         raise SettingsError(f"graph: {ONE_SOURCE}, or a graph in memory")
-    if tables.node_tables:
+    listed = raw is None and not settings.features and not tables.node_tables
+    if listed and tables.npz is None:
+        raise SettingsError("graph: needs features: the columns that the model takes, in order")
+    if tables.npz is not None:
+        graph, place, others = read_npz(tables.npz, tables, subject, raw=raw is not None)
+    elif tables.graphml is not None:
+        graph, place, others = read_graphml(tables.graphml, tables, subject, raw=raw is not None)
+    elif tables.node_tables:
         people = find_subject(tables.node_tables, subject)
         graph, place, others = read_kinds(tables, people, raw)
-    elif raw is None and not settings.features and settings.npz is None:
-        raise SettingsError("graph: needs features: the columns that the model takes, in order")
-    elif settings.npz is not None:
-        graph, place = read_npz(settings.npz, settings, raw=raw is not None)
-    elif settings.graphml is not None:
-        graph, place = read_graphml(settings.graphml, settings, raw=raw is not None)
     else:
         graph, place = read_tables(settings, raw)
     if raw is not None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from recourse_audit.graph.graph import Graph, Ties
+from recourse_audit.graph.graph import Graph, Kinds, Ties
 from recourse_audit.settings import GraphSettings
 
 Columns = Mapping[str, Sequence[Any]]
@@ -92,11 +92,18 @@ def _rows(columns: Columns) -> list[dict[str, Any]]:
 def assert_equal(first: Graph, other: Graph) -> None:
     """Fail at the first field in which two graphs differ."""
     for field in fields(Graph):
-        if field.name not in {"ties", "attributes"}:
+        if field.name not in {"ties", "attributes", "kinds"}:
             _assert_same(getattr(first, field.name), getattr(other, field.name), field.name)
     for field in fields(Ties):
         _assert_same(
             getattr(first.ties, field.name), getattr(other.ties, field.name), f"ties.{field.name}"
+        )
+    assert (first.kinds is None) == (other.kinds is None)
+    for field in fields(Kinds) if first.kinds and other.kinds else ():
+        _assert_same(
+            getattr(first.kinds, field.name),
+            getattr(other.kinds, field.name),
+            f"kinds.{field.name}",
         )
     assert sorted(first.attributes) == sorted(other.attributes)
     for name, values in first.attributes.items():
@@ -106,6 +113,9 @@ def assert_equal(first: Graph, other: Graph) -> None:
 def _assert_same(first: object, other: object, name: str) -> None:
     if isinstance(first, np.ndarray) and isinstance(other, np.ndarray):
         assert first.dtype == other.dtype, name
-        assert first.tolist() == other.tolist(), name
+        if first.dtype.kind == "f":
+            assert np.array_equal(first, other, equal_nan=True), name
+        else:
+            assert first.tolist() == other.tolist(), name
     else:
         assert first == other, name

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -138,6 +139,147 @@ def write_tables(world: World, folder: Path, suffix: str = "csv") -> GraphSettin
     return GraphSettings.model_validate(settings)
 
 
+def positions(world: World, name: str) -> np.ndarray[Any, Any]:
+    """The ends of a relation's ties as positions within their kinds."""
+    ties = world.ties[name]
+    return np.array(
+        [
+            [list(world.nodes[kind]["id"]).index(end) for end in ties.columns[key]]
+            for key, kind in (("source", ties.source), ("target", ties.target))
+        ],
+        np.int64,
+    )
+
+
+def arrays_of(world: World) -> dict[str, Any]:
+    """What `from_arrays` takes."""
+    triples = {name: (ties.source, name, ties.target) for name, ties in world.ties.items()}
+    given: dict[str, Any] = {"subject": world.subject}
+    given["x"] = {
+        kind: np.array([table[n] for n in world.features[kind]]).reshape(-1, len(table["id"])).T
+        for kind, table in world.nodes.items()
+    }
+    given["ids"] = {kind: table["id"] for kind, table in world.nodes.items()}
+    given["feature_names"] = dict(world.features)
+    given["attributes"] = {
+        kind: {n: v for n, v in table.items() if n not in {"id", *world.features[kind]}}
+        for kind, table in world.nodes.items()
+    }
+    given["edge_index"] = {triple: positions(world, name) for name, triple in triples.items()}
+    given["weight"] = {
+        triples[name]: ties.columns["weight"]
+        for name, ties in world.ties.items()
+        if "weight" in ties.columns
+    }
+    given["edge_attributes"] = {
+        triples[name]: np.array([ties.columns[n] for n in ties.attributes]).T
+        for name, ties in world.ties.items()
+        if ties.attributes
+    }
+    return given
+
+
+def write_npz(world: World, folder: Path, *, declared: bool) -> GraphSettings:
+    """An archive; `declared` relations have their kinds in the settings, others in their names."""
+    given, arrays = arrays_of(world), dict[str, Any]()
+    for kind in world.nodes:
+        if world.features[kind]:
+            arrays[f"x_{kind}"] = given["x"][kind]
+            arrays[f"feature_names_{kind}"] = np.array(world.features[kind])
+        arrays[f"ids_{kind}"] = np.array(given["ids"][kind])
+        for place, (name, values) in enumerate(given["attributes"][kind].items()):
+            arrays[f"{name}{'__' if place else '_'}{kind}"] = np.array(values)
+    names = {"edge_index": "edge_index", "edge_weight": "weight", "edge_attr": "edge_attributes"}
+    for key, name in names.items():
+        for triple, values in given[name].items():
+            suffix = triple[1] if declared else "__".join(triple)
+            arrays[f"{key}_{suffix}"] = np.array(values)
+    path = folder / "graph.npz"
+    np.savez(path, **arrays)
+    if not declared:
+        return GraphSettings(npz=path)
+    settings = table_settings(world, npz=path)
+    for table in settings["ties"].values():
+        table.pop("attributes")
+    return GraphSettings.model_validate(settings)
+
+
+def network_of(world: World) -> "nx.MultiDiGraph[Any]":
+    """The same as a networkx graph with unique ids; ties of a relation in its order."""
+    network: nx.MultiDiGraph[Any] = nx.MultiDiGraph()
+    for kind, table in world.nodes.items():
+        for place, name in enumerate(table["id"]):
+            own = {n: table[n][place] for n in table if n != "id"}
+            network.add_node(name, kind=kind, **own)
+    for name, ties in world.ties.items():
+        for place in range(len(ties.columns["source"])):
+            own = {n: v[place] for n, v in ties.columns.items() if n not in ("source", "target")}
+            ends = (ties.columns[key][place] for key in ("source", "target"))
+            network.add_edge(*ends, kind=name, **own)
+    return network
+
+
+class FakeTensor:
+    """What PyTorch's tensors have that matters here."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.asarray(values)
+        self.shape = self.values.shape
+
+    def detach(self) -> "FakeTensor":
+        return self
+
+    def cpu(self) -> "FakeTensor":
+        return self
+
+    def numpy(self) -> Any:
+        return self.values
+
+
+class FakeStore(dict[str, Any]):
+    """What `HeteroData` has for one kind of nodes."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "num_nodes" and "x" in self:
+            return len(self["x"].values)
+        return self[name]
+
+
+class FakeHeteroData:
+    """What PyG's `HeteroData` looks like from outside, with reversed relations on request."""
+
+    def __init__(self, world: World, *, mirrored: bool) -> None:
+        given = arrays_of(world)
+        self.node_types = [*world.nodes]
+        self.stores = {
+            kind: FakeStore(
+                ids=list(given["ids"][kind]),
+                feature_names=list(world.features[kind]),
+                **given["attributes"][kind],
+            )
+            for kind in world.nodes
+        }
+        for kind, store in self.stores.items():
+            if world.features[kind]:
+                store["x"] = FakeTensor(given["x"][kind])
+            else:
+                store["num_nodes"] = len(given["ids"][kind])
+        self.x_dict = {kind: store["x"] for kind, store in self.stores.items() if "x" in store}
+        self.edge_index_dict = {k: FakeTensor(v) for k, v in given["edge_index"].items()}
+        self.edge_weight_dict = {k: FakeTensor(v) for k, v in given["weight"].items()}
+        self.edge_attr_dict = {k: FakeTensor(v) for k, v in given["edge_attributes"].items()}
+        for triple, ends in [*self.edge_index_dict.items()] if mirrored else ():
+            if triple[0] == triple[2]:
+                continue
+            back = (triple[2], f"rev_{triple[1]}", triple[0])
+            self.edge_index_dict[back] = FakeTensor(ends.values[::-1, ::-1])
+            if triple in self.edge_attr_dict:
+                self.edge_attr_dict[back] = FakeTensor(self.edge_attr_dict[triple].values[::-1])
+
+    def __getitem__(self, kind: str) -> FakeStore:
+        return self.stores[kind]
+
+
 def expected_rows(world: World) -> list[dict[str, Any]]:
     """Every node with its id and what is known of it, as `join_kinds` must number them."""
     rows = []
@@ -171,7 +313,7 @@ def expected_ties(world: World) -> list[tuple[Any, ...]]:
     return listed
 
 
-def assert_is_world(graph: Graph, world: World, *, rounded: float = 1e-6) -> None:
+def assert_is_world(graph: Graph, world: World, *, in_order: bool = True) -> None:
     """Compare a graph with a world, value by value."""
     rows, kinds = expected_rows(world), graph.kinds
     assert kinds is not None
@@ -196,13 +338,13 @@ def assert_is_world(graph: Graph, world: World, *, rounded: float = 1e-6) -> Non
                     if isinstance(value, str):
                         assert column[number] == value
                     else:
-                        assert abs(float(column[number]) - value) <= rounded
+                        assert abs(float(column[number]) - value) <= 1e-6
                 elif name not in world.features[kind]:
                     assert column[number] == "" or np.isnan(column[number])
-    _assert_ties(graph, world)
+    _assert_ties(graph, world, in_order=in_order)
 
 
-def _assert_ties(graph: Graph, world: World) -> None:
+def _assert_ties(graph: Graph, world: World, *, in_order: bool) -> None:
     kinds, ties = graph.kinds, graph.ties
     assert kinds is not None
     listed = expected_ties(world)
@@ -221,10 +363,14 @@ def _assert_ties(graph: Graph, world: World) -> None:
             str(graph.ids[ties.source[row]]),
             str(graph.ids[ties.target[row]]),
             1.0 if ties.weight is None else round(float(ties.weight[row]), 4),
-            () if ties.attributes is None else tuple(ties.attributes[row].round(4).tolist()),
+            ()
+            if ties.attributes is None
+            else tuple(round(v, 4) for v in ties.attributes[row].tolist()),
         )
         for row in range(len(ties))
     ]
+    if not in_order:
+        found, listed = sorted(found), sorted(listed)
     assert [row[:3] for row in found] == [row[:3] for row in listed]
     assert np.allclose([row[3] for row in found], [row[3] for row in listed])
     assert np.allclose([row[4] for row in found], [row[4] for row in listed])

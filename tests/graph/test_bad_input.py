@@ -20,7 +20,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from recourse_audit.errors import GraphError, InputError, SettingsError
-from recourse_audit.graph import arrays, graphml
+from recourse_audit.graph import archives, graphml
 from recourse_audit.graph.readers import from_arrays, from_networkx, read_graph
 from recourse_audit.settings import GraphSettings
 from tests.graph.graphs import WRITERS, Columns, Sample
@@ -383,7 +383,7 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(
     path = tmp_path / "graph.npz"
     np.savez_compressed(path, x=np.zeros((1000, 1000)), edge_index=np.array([[0], [1]]))
     assert path.stat().st_size < 2**20
-    monkeypatch.setattr(arrays, "MOST_BYTES", 2**20)
+    monkeypatch.setattr(archives, "MOST_BYTES", 2**20)
     assert "unpacks to" in message_of(lambda: read_graph(GraphSettings(npz=path)))
 
 

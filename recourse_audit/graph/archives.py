@@ -1,0 +1,572 @@
+"""Arrays become nodes and ties once they have been checked, and a numpy archive a `Graph`.
+
+An archive holds `x` [N, F] (or the arrays of a scipy CSR matrix: `x_data`, `x_indices`, `x_indptr`
+and `x_shape`) and `edge_index` [2, E], whose entries are positions in `x`. Optional arrays are
+`ids`, `feature_names`, `edge_weight` [E], `edge_attr` [E, A] and `edge_type` [E]. Every other
+one-dimensional array with one entry per node is an attribute. Archives with pickled objects are
+refused, because opening one could run a stranger's code.
+
+An archive of several kinds of nodes has these arrays for each kind (`x_person`, `ids_person`,
+`feature_names_person`; `num_nodes_device` where there is nothing else) and for each relation
+(`edge_index_works_at`, `edge_weight_works_at`, `edge_attr_works_at`). Which kinds a relation leads
+between is in the settings, or in its name: `edge_index_person__works_at__employer`.
+"""
+
+import math
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from recourse_audit.errors import GraphError
+from recourse_audit.graph.columns import (
+    MOST_KINDS,
+    Column,
+    Kinds,
+    Nodes,
+    Place,
+    Positions,
+    as_strings,
+    build_ties,
+    check_finite,
+    check_ids,
+    check_is_file,
+    code_kinds,
+    features_needed,
+    find_repeated,
+    near_matches,
+    no_nodes,
+    one_kind,
+    to_strings,
+)
+from recourse_audit.graph.graph import Floats, Graph, Indices, Strings, Ties, build_graph
+from recourse_audit.graph.kinds import (
+    REVERSED,
+    OtherKinds,
+    RelationTies,
+    Triple,
+    find_subject,
+    name_relations,
+    people_alone,
+)
+from recourse_audit.settings import GraphSettings, Subject
+from recourse_audit.settings.inputs import TieTable
+
+Array = NDArray[Any]
+Matrix = Array | sparse.csr_array
+Ids = Sequence[object] | Array | None
+
+MOST_BYTES = 16 * 2**30  # of arrays in one archive, and of a sparse matrix once it is dense
+CSR_ARRAYS = ("x_data", "x_indices", "x_indptr", "x_shape")
+RESERVED = frozenset(
+    {"x", *CSR_ARRAYS, "edge_index", "edge_weight", "edge_attr", "edge_type"}
+    | {"feature_names", "ids", "num_nodes"}
+)
+
+
+def node_arrays(
+    place: Place,
+    x: Matrix | None,
+    attributes: Mapping[str, Array],
+    *,
+    ids: Ids = None,
+    names: Sequence[str] | None = None,
+    raw: bool = False,
+    bare: bool = False,
+) -> Nodes:
+    """Check what came from `place` about nodes; `bare` ones need no features."""
+    if x is None:
+        features = _no_features(ids, attributes, place)
+    else:
+        features = _features(x, place, raw=raw, bare=bare)
+    count, width = features.shape
+    names = tuple(f"x{i}" for i in range(width)) if names is None else (*names,)
+    _check_names(names, place)
+    if len(names) != width:
+        needed = f"[{width}], one name per column of x,"
+        raise wrong_shape(place, "feature_names", (len(names),), needed)
+    for name, values in attributes.items():
+        check_shape(values, name, (count,), place)
+    return Nodes(
+        ids=_ids(ids, count, place),
+        features=features,
+        feature_names=names,
+        attributes={name: _labels(values, place) for name, values in attributes.items()},
+    )
+
+
+def tie_arrays(
+    place: Place, arrays: Mapping[str, Array], counts: tuple[int, int], settings: GraphSettings
+) -> Ties:
+    """Check what came from `place` about ties, under the names that an archive has.
+
+    `counts` is how many nodes there are for a tie to start from, and to lead to.
+    """
+    ends = _ends(arrays["edge_index"], counts, place)
+    kinds = _kinds(arrays.get("edge_type"), settings.kinds, len(ends[0]), place)
+    numbers = _tie_attributes(arrays, settings.edge_attributes, place)
+    tie_attributes = [*numbers]
+    weight = "edge_weight" if "edge_weight" in arrays else None
+    if weight is not None:
+        numbers |= {weight: arrays[weight]}
+    for name, values in numbers.items():
+        check_numbers(values, name, place)
+        check_shape(values, name, (len(ends[0]),), place)
+    return build_ties(ends, kinds, numbers.__getitem__, weight, tie_attributes, place)
+
+
+def build_from(nodes: Nodes, ties: Ties, place: Place, *, directed: bool) -> Graph:
+    """A graph of one kind of nodes."""
+    return build_graph(**nodes, ties=ties, directed=directed, origin=place.name)
+
+
+def _no_features(ids: Ids, attributes: Mapping[str, Array], place: Place) -> Floats:
+    """A matrix without columns, for as many nodes as there are ids or values of attributes."""
+    known = [ids] if ids is not None else [*attributes.values()]
+    if not known:
+        raise GraphError(f"{place.name}: without 'x', ids or attributes must say who is there")
+    if not len(known[0]):
+        raise no_nodes(place)
+    return np.empty((len(known[0]), 0))
+
+
+def _features(x: Matrix, place: Place, *, raw: bool, bare: bool) -> Floats:
+    """The features as a dense matrix of finite numbers; raw columns may have gaps."""
+    dense = _dense(x, place)
+    if not len(dense):
+        raise no_nodes(place)
+    if not dense.shape[1] and not bare:
+        raise wrong_shape(place, "x", dense.shape, "[N, F], with at least one feature,")
+    check_numbers(dense, "x", place)
+    if raw:
+        return dense
+    finite = np.isfinite(dense)
+    if not finite.all():
+        column = int(np.flatnonzero(~finite.all(axis=0))[0])
+        check_finite(dense[:, column], f"x[:, {column}]", place)
+    return dense if dense.dtype.kind == "f" else dense.astype(float)
+
+
+def _dense(x: Matrix, place: Place) -> Array:
+    """A matrix with its zeros written out, unless it would be too large."""
+    if isinstance(x, np.ndarray):
+        if x.ndim != 2:
+            raise wrong_shape(place, "x", x.shape, "[N, F], with one row per node,")
+        return x
+    size = math.prod(int(length) for length in x.shape) * x.dtype.itemsize
+    try:
+        if size <= MOST_BYTES:
+            dense: Array = x.toarray()
+            return dense
+    except MemoryError:
+        pass
+    raise GraphError(
+        f"{place.name}: 'x' has shape {[*x.shape]} and would take {size / 2**30:,.1f} GiB "
+        "of memory; leave out features that the model does not take"
+    )
+
+
+def _ends(edge_index: Array, counts: tuple[int, int], place: Place) -> tuple[Indices, Indices]:
+    """The two rows of `edge_index`, all of them nodes: the runtime would wrap negative entries."""
+    if edge_index.ndim != 2 or edge_index.shape[0] != 2:
+        turned = edge_index.ndim == 2 and edge_index.shape[1] == 2
+        raise wrong_shape(
+            place, "edge_index", edge_index.shape, "[2, E]" + turned * " (transpose it)"
+        )
+    if not edge_index.size:
+        return np.empty(0, np.int32), np.empty(0, np.int32)
+    if edge_index.dtype.kind not in "iu":
+        raise GraphError(
+            f"{place.name}: 'edge_index' has type {edge_index.dtype}, but whole numbers are "
+            "needed; save it as int64"
+        )
+    outside = (edge_index < 0) | (edge_index >= np.reshape(counts, (2, 1)))
+    if outside.any():
+        tie = int(np.flatnonzero(outside.any(axis=0))[0])
+        side = int(np.flatnonzero(outside[:, tie])[0])
+        end, count = int(edge_index[side, tie]), counts[side]
+        raise GraphError(
+            f"{place.name}: 'edge_index' has {end} in column {tie} (counted from 0), which is not "
+            f"a node: nodes are 0 to {count - 1}; correct the tie or remove it"
+        )
+    source, target = edge_index.astype(np.int32)
+    return source, target
+
+
+def _kinds(kind: Array | None, wanted: Sequence[str], count: int, place: Place) -> Kinds:
+    """Keep whole numbers, which are the model's codes, as they are; number names."""
+    if kind is None:
+        return one_kind(count, wanted, place)
+    check_shape(kind, "edge_type", (count,), place)
+    if kind.dtype.kind not in "iu":
+        names, codes = np.unique(to_strings(kind.tolist(), place), return_inverse=True)
+        return code_kinds(codes, names.tolist(), wanted, place)
+    most = len(wanted) if wanted else MOST_KINDS
+    outside = (kind < 0) | (kind >= most)
+    if outside.any():
+        index = int(np.flatnonzero(outside)[0])
+        remedy = "list every kind in graph.kinds" if wanted else "number the kinds from 0"
+        raise GraphError(
+            f"{place.row(index)}: 'edge_type' is {int(kind[index])}, which is not one of the codes "
+            f"0 to {most - 1}; {remedy}"
+        )
+    used = int(kind.max()) + 1 if count else 1
+    return kind.astype(np.int16), tuple(wanted) or tuple(str(code) for code in range(used))
+
+
+def _tie_attributes(
+    arrays: Mapping[str, Array], wanted: Sequence[str], place: Place
+) -> dict[str, Array]:
+    """The columns of `edge_attr` or, if there is none, the arrays that the settings name."""
+    stored = arrays.get("edge_attr")
+    if stored is None:
+        for name in wanted:
+            if name not in arrays:
+                raise GraphError(
+                    f"{place.name}: there is no array {name!r} (from graph.edge_attributes); "
+                    f"{near_matches(name, arrays)}"
+                )
+        return {name: arrays[name] for name in wanted}
+    width = stored.shape[1] if stored.ndim == 2 else 1
+    if wanted and stored.ndim == 2 and width != len(wanted):
+        raise GraphError(
+            f"{place.name}: 'edge_attr' has {width} columns, but graph.edge_attributes "
+            f"names {len(wanted)}; name all columns or none"
+        )
+    check_numbers(stored, "edge_attr", place)
+    check_shape(stored, "edge_attr", (arrays["edge_index"].shape[1], width), place)
+    return {f"edge_attr[:, {column}]": stored[:, column] for column in range(width)}
+
+
+def _ids(ids: Ids, count: int, place: Place) -> Strings:
+    if ids is None:
+        return as_strings(np.arange(count))
+    texts = to_strings(ids.tolist() if isinstance(ids, np.ndarray) else ids, place)
+    check_shape(texts, "ids", (count,), place)
+    check_ids(texts, place)
+    return texts
+
+
+def _labels(values: Array, place: Place) -> Column:
+    return values if values.dtype.kind in "biuf" else to_strings(values.tolist(), place)
+
+
+def _check_names(names: Sequence[str], place: Place) -> None:
+    """Refuse two features of one name: nobody could say which of them is meant."""
+    to_strings(names, place)
+    if (name := find_repeated(names)) is not None:
+        raise GraphError(
+            f"{place.name}: 'feature_names' has {name!r} more than once; rename one of them"
+        )
+
+
+def check_numbers(values: Array, name: str, place: Place) -> None:
+    """Refuse an array of text, dates or objects."""
+    if values.dtype.kind not in "biuf":
+        raise GraphError(
+            f"{place.name}: {name!r} has type {values.dtype}, but numbers are needed; "
+            "save it as floating-point numbers"
+        )
+
+
+def check_shape(values: Array, name: str, shape: tuple[int, ...], place: Place) -> None:
+    """Refuse an array whose shape does not match the number of nodes or ties."""
+    if values.shape != shape:
+        raise wrong_shape(place, name, values.shape, str([*shape]))
+
+
+def wrong_shape(place: Place, name: str, shape: tuple[int, ...], needed: str) -> GraphError:
+    """The error for an array of the wrong shape."""
+    return GraphError(
+        f"{place.name}: {name!r} has shape {[*shape]}, but {needed} is needed; reshape it"
+    )
+
+
+# ---------------------------------------------------------------- npz archives
+
+
+def read_npz(
+    path: Path, settings: GraphSettings, subject: Subject | None, *, raw: bool
+) -> tuple[Graph, Place, OtherKinds | None]:
+    """Read an archive; also where its nodes are, for further checks, and what joins the people.
+
+    `settings.features`, if given, selects columns of `x` by their `feature_names`; if the archive
+    has no names, it names all columns. For whoever takes raw columns, `x` may be absent: then the
+    ids say how many nodes there are.
+    """
+    check_is_file(path, "npz")
+    place = Positions(path)
+    arrays = _load(path)
+    several = any(name.startswith("edge_index_") for name in arrays)
+    if settings.node_tables or settings.ties or (several and "edge_index" not in arrays):
+        return _read_kinds(arrays, settings, subject, place, raw=raw)
+    if "edge_index" not in arrays:
+        raise GraphError(
+            f"{place.name}: there is no array 'edge_index'; {near_matches('edge_index', arrays)}"
+        )
+    nodes = _npz_nodes(arrays, settings, place, raw=raw)
+    count = len(nodes["ids"])
+    ties = tie_arrays(place, arrays, (count, count), settings)
+    return build_from(nodes, ties, place, directed=settings.directed), place, None
+
+
+def _npz_nodes(
+    arrays: Mapping[str, Array],
+    settings: GraphSettings,
+    place: Place,
+    *,
+    raw: bool,
+    bare: bool = False,
+) -> Nodes:
+    """The nodes of an archive, or those of one kind, whose arrays have the usual names."""
+    x: Matrix
+    names: Sequence[str] | None = ()
+    if (raw or bare) and "x" not in arrays and "x_data" not in arrays:
+        listed = arrays.get("ids", arrays.get(settings.id))
+        if listed is None and bare and "num_nodes" in arrays:
+            listed = np.arange(int(arrays["num_nodes"]))
+        if listed is None or listed.ndim != 1:
+            raise GraphError(
+                f"{place.name}: has neither 'x' nor 'ids', so nobody knows how many nodes there "
+                "are; save an array 'ids' with one id per node"
+            )
+        count, x = len(listed), np.empty((len(listed), 0))
+    else:
+        names, x = _pick_features(arrays, settings, place, raw=raw)
+        count = x.shape[0]
+    attributes = {
+        name: array
+        for name, array in arrays.items()
+        if name not in RESERVED and array.shape == (count,)
+    }
+    both = [name for name in names or () if raw and name in attributes]
+    if both:
+        raise GraphError(
+            f"{place.name}: {both[0]!r} is an array and a column of 'x'; rename one of them"
+        )
+    ids = arrays.get("ids", attributes.pop(settings.id, None))
+    bare = bare or ("x" not in arrays and "x_data" not in arrays)
+    return node_arrays(place, x, attributes, ids=ids, names=names, raw=raw, bare=bare)
+
+
+def _read_kinds(
+    arrays: Mapping[str, Array],
+    settings: GraphSettings,
+    subject: Subject | None,
+    place: Place,
+    *,
+    raw: bool,
+) -> tuple[Graph, Place, OtherKinds]:
+    """Read an archive with arrays for each kind (`x_person`) and each relation."""
+    kinds = [*settings.node_tables] or _kinds_in(arrays)
+    people = find_subject(kinds, subject)
+    nodes: dict[str, Nodes] = {}
+    for kind in sorted(kinds, key=lambda kind: kind != people):
+        own = settings.of_kind(kind, people=kind == people) if settings.node_tables else settings
+        if kind != people and not settings.node_tables:
+            own = settings.model_copy(update={"features": (), "encodings": (), "derived": ()})
+        nodes[kind] = _npz_nodes(
+            _arrays_of(arrays, kind, kinds),
+            own,
+            Positions(f"{place.name}, kind {kind!r}"),
+            raw=raw and kind == people,
+            bare=True,
+        )
+    triples = _relations_in(arrays, settings, kinds, place)
+    edges = {
+        triple: {
+            name: arrays[f"{name}_{suffix}"]
+            for name in ("edge_index", "edge_weight", "edge_attr")
+            if f"{name}_{suffix}" in arrays
+        }
+        for triple, suffix in triples.items()
+    }
+    relations = join_arrays(place.name, nodes, edges, settings.ties)
+    own_place = Positions(f"{place.name}, kind {people!r}")
+    alone = people_alone(nodes.pop(people), place.name)
+    rest = OtherKinds(subject=people, nodes=nodes, relations=relations, origin=place.name)
+    return alone, own_place, rest
+
+
+def _kinds_in(arrays: Mapping[str, Array]) -> list[str]:
+    """The kinds that an archive has features, ids or a number of nodes of."""
+    names = [
+        name.removeprefix("x_") for name, x in arrays.items() if name[:2] == "x_" and x.ndim == 2
+    ]
+    for prefix in ("ids_", "num_nodes_"):
+        names += [name.removeprefix(prefix) for name in arrays if name.startswith(prefix)]
+    return [*dict.fromkeys(names)]
+
+
+def _arrays_of(arrays: Mapping[str, Array], kind: str, kinds: Sequence[str]) -> dict[str, Array]:
+    """The arrays of a kind under their usual names: `gender_person`, or else `gender__person`.
+
+    A name that ends like two kinds belongs to the longer one, unless two underscores say so.
+    """
+    own = {}
+    for name, array in arrays.items():
+        ends = [other for other in kinds if name.endswith(f"_{other}")]
+        plain = [other for other in ends if name.endswith(f"__{other}")] or ends
+        if plain and max(plain, key=len) == kind and not name.startswith("edge_"):
+            own[name.removesuffix(kind).removesuffix("_").removesuffix("_")] = array
+    return own
+
+
+def _relations_in(
+    arrays: Mapping[str, Array], settings: GraphSettings, kinds: Sequence[str], place: Place
+) -> dict[Triple, str]:
+    """The relations of an archive, each with the end of its arrays' names.
+
+    Those of the settings, and what may be their reversed ones; or else all, by names such as
+    `edge_index_person__works_at__employer`.
+    """
+    suffixes = [name.removeprefix("edge_index_") for name in arrays if name[:11] == "edge_index_"]
+    relations: dict[Triple, str] = {}
+    for name, tie in settings.ties.items():
+        suffix = name if name in suffixes else f"{tie.start}__{name}__{tie.to}"
+        if suffix not in suffixes:
+            raise GraphError(
+                f"{place.name}: there is no array 'edge_index_{name}' (from graph.ties.{name}); "
+                f"{near_matches(f'edge_index_{name}', arrays)}"
+            )
+        relations[tie.start, name, tie.to] = suffix
+        for back in (REVERSED + name, f"{tie.to}__{REVERSED}{name}__{tie.start}"):
+            if back in suffixes and REVERSED + name not in settings.ties:
+                relations[tie.to, REVERSED + name, tie.start] = back
+    for suffix in () if settings.ties else suffixes:
+        parts = suffix.split("__")
+        if len(parts) != 3 or parts[0] not in kinds or parts[2] not in kinds:
+            raise GraphError(
+                f"{place.name}: 'edge_index_{suffix}' does not say which kinds it leads between "
+                f"({', '.join(kinds)}); call it edge_index_FROM__RELATION__TO, or give from and to "
+                "in [graph.ties]"
+            )
+        relations[parts[0], parts[1], parts[2]] = suffix
+    return relations
+
+
+def join_arrays(
+    origin: str,
+    nodes: Mapping[str, Nodes],
+    edges: Mapping[Triple, Mapping[str, Array]],
+    tables: Mapping[str, TieTable],
+) -> list[RelationTies]:
+    """Check the ties of each relation; reversed relations are folded into their own.
+
+    A relation within a kind that lists every tie in both directions has no direction, unless
+    `tables` say otherwise.
+    """
+    ties: dict[Triple, Ties] = {}
+    for triple, arrays in edges.items():
+        for kind in (triple[0], triple[2]):
+            if kind not in nodes:
+                raise GraphError(
+                    f"{origin}: the relation {triple[1]!r} leads to the kind {kind!r}, which has "
+                    f"no nodes; {near_matches(kind, nodes)}"
+                )
+        place = Positions(f"{origin}, relation {triple[1]!r}")
+        if "edge_index" not in arrays:
+            raise GraphError(f"{place.name}: there is no 'edge_index'; give the ends of its ties")
+        counts = len(nodes[triple[0]]["ids"]), len(nodes[triple[2]]["ids"])
+        ties[triple] = tie_arrays(place, arrays, counts, GraphSettings())
+    return name_relations(ties, tables, origin)
+
+
+def _load(path: Path) -> dict[str, Array]:
+    """All arrays of an archive; any error of numpy and zipfile becomes one sentence about it."""
+    if not zipfile.is_zipfile(path):
+        raise GraphError(f"{path}: is not an npz archive; write it with numpy.savez")
+    try:
+        _check_entries(path)
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except GraphError:
+        raise
+    except Exception as error:  # numpy parses headers as Python, so damage can raise anything
+        if "pickle" in str(error):
+            raise GraphError(
+                f"{path}: contains pickled objects, which are not opened because they may run "
+                "code; save plain arrays of numbers or text"
+            ) from None
+        reason = " ".join(str(error).split())[:120]
+        raise GraphError(
+            f"{path}: is a damaged npz archive ({reason}); write it again with numpy.savez"
+        ) from None
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise GraphError(
+                f"{path}: contains {name!r}, which is not an array; write it with numpy.savez"
+            )
+    return arrays
+
+
+def _check_entries(path: Path) -> None:
+    """Refuse two arrays of one name, of which numpy would take the second, and too much data."""
+    with zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+    name = find_repeated([entry.filename.removesuffix(".npy") for entry in entries])
+    if name is not None:
+        raise GraphError(
+            f"{path}: has more than one array {name!r}; write it again with numpy.savez"
+        )
+    size = sum(entry.file_size for entry in entries)
+    if size > MOST_BYTES:
+        raise GraphError(
+            f"{path}: unpacks to {size / 2**30:,.0f} GiB, more than {MOST_BYTES / 2**30:.0f} GiB; "
+            "save the nodes and ties as Parquet tables"
+        )
+
+
+def _pick_x(arrays: Mapping[str, Array], place: Place) -> Array | sparse.csr_array:
+    if "x" in arrays:
+        return arrays["x"]
+    if not all(name in arrays for name in CSR_ARRAYS):
+        hint = near_matches("x", arrays) if arrays else "it is empty"
+        raise GraphError(
+            f"{place.name}: there is no array 'x' with the features (nor {', '.join(CSR_ARRAYS)}); "
+            f"{hint}"
+        )
+    data, indices, indptr, shape = (arrays[name] for name in CSR_ARRAYS)
+    try:
+        x = sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+        x.check_format(full_check=True)
+    except (ValueError, TypeError, IndexError) as error:
+        raise GraphError(
+            f"{place.name}: {', '.join(CSR_ARRAYS)} are not a CSR matrix ({error}); "
+            "write them from scipy.sparse.csr_array"
+        ) from None
+    return x
+
+
+def _pick_features(
+    arrays: Mapping[str, Array], settings: GraphSettings, place: Place, *, raw: bool
+) -> tuple[Sequence[str] | None, Matrix]:
+    """`x` with the names of its columns; only those that the settings list, if they list some."""
+    x, stored = _pick_x(arrays, place), arrays.get("feature_names")
+    names = None if stored is None else [str(name) for name in stored.ravel().tolist()]
+    wanted: Sequence[str] = settings.features
+    _check_names(names or (), place)
+    if x.ndim != 2:
+        return names, x
+    whole = len(wanted) == x.shape[1]
+    if raw and names is None:
+        return (wanted if whole else [f"x{i}" for i in range(x.shape[1])]), x
+    if raw or not wanted:
+        return names, x
+    if not whole:
+        wanted = features_needed(settings, names or ())
+    if names is None or len(names) != x.shape[1]:
+        return (wanted if names is None else names), x
+    for name in wanted:
+        if name not in names:
+            raise GraphError(
+                f"{place.name}: 'feature_names' does not contain {name!r} (from graph.features); "
+                f"{near_matches(name, names)}"
+            )
+    if settings.encodings or settings.derived:
+        return names, x  # what is no feature may be a part of one, which is found out later
+    return wanted, x[:, [names.index(name) for name in wanted]]
