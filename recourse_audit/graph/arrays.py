@@ -123,7 +123,7 @@ def from_pyg(
     ids, feature_names
         By kind, in place of the stores' own `ids` and `feature_names`.
     """
-    x = {kind: as_array(values) for kind, values in dict(data.x_dict).items()}
+    x = {kind: as_array(values) for kind, values in _collect(data, "x").items()}
     stores = {kind: _store_of(data, kind) for kind in getattr(data, "node_types", [*x])}
     known: dict[str, dict[str, Any]] = {"ids": {}, "feature_names": {}}
     attributes: dict[str, dict[str, Array]] = {}
@@ -147,7 +147,7 @@ def from_pyg(
     return _join(
         "HeteroData",
         {kind: x[kind] for kind in stores},
-        _by_relation(**{name: getattr(data, f"{name}_dict", None) or {} for name in names}),
+        _by_relation(**{name: _collect(data, name) for name in names}),
         subject,
         ids={**known["ids"], **(ids or {})},
         attributes=attributes,
@@ -157,7 +157,15 @@ def from_pyg(
 
 def is_hetero_data(graph: object) -> bool:
     """Whether an object is like PyG's `HeteroData`."""
-    return hasattr(graph, "x_dict") and hasattr(graph, "edge_index_dict")
+    return bool(_collect(graph, "edge_index"))
+
+
+def _collect(data: Any, name: str) -> dict[Any, Any]:
+    """What the stores of a `HeteroData` have under a name; PyG raises an error if none has it."""
+    try:
+        return dict(getattr(data, f"{name}_dict"))
+    except (AttributeError, KeyError, TypeError):
+        return {}
 
 
 def as_array(values: Any) -> Array:

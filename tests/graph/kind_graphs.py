@@ -276,6 +276,13 @@ class FakeHeteroData:
             if triple in self.edge_attr_dict:
                 self.edge_attr_dict[back] = FakeTensor(self.edge_attr_dict[triple].values[::-1])
 
+        for name in ("edge_weight_dict", "edge_attr_dict"):
+            if not getattr(self, name):
+                delattr(self, name)
+
+    def __getattr__(self, name: str) -> Any:
+        raise KeyError(f"did not find any occurrences of {name}")
+
     def __getitem__(self, kind: str) -> FakeStore:
         return self.stores[kind]
 
