@@ -291,8 +291,9 @@ def inspect_with(
 
     `classes` is how many the settings declare, if they do.
     """
-    kinds = None if graph is None else graph.kinds
-    model = OnnxModel(settings, kinds=kinds, complete=False, timeout=timeout)
+    model = OnnxModel(settings, complete=False, timeout=timeout)
+    kinds = model.invent_kinds() if graph is None else graph.kinds
+    model.adopt(kinds, complete=False)
     if graph is not None:
         check_features(model, graph, preprocessing)
     facts = Inspection(

@@ -11,7 +11,7 @@ kinds pass both.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ CARRYING = frozenset({"attr", "attrs", "attributes", "edge", "efeat"})
 WEIGHING = frozenset({"weight", "weights", "w"})
 COUNTING = frozenset({"num", "count", "n", "size", "number"})
 SOURCES, TARGETS = frozenset({"src", "source", "row"}), frozenset({"dst", "target", "col"})
+CARRIED: Role = "edge_attributes"
 NAMED, IMPOSSIBLE, LEFT_OUT = 8.0, -1e6, -50.0
 # A guess that rests on less than a name is tested against all others that would fit.
 FIRST_SIZE, MOST_ORDERS = 3, 120
@@ -167,12 +168,34 @@ def assign_kind_roles(
     if all(slot is not None for slot, _ in guesses):
         guesses = _ask_around(guesser, free, guesses, taken, trial)
     known = dict(zip((port.name for port in free), guesses, strict=True))
+    slots = {name: slot for name, (slot, _) in known.items() if slot is not None}
+    if len(slots) == len(free):
+        _check_pairing(ports, declared, slots, trial, settings)
     return tuple(
         port.with_slot(declared[port.name], "declared in the settings", "declared")
         if port.name in declared
         else _explain(port, *known[port.name], trial)
         for port in ports
     )
+
+
+def _check_pairing(
+    ports: Sequence[InputPort],
+    declared: Mapping[str, Slot],
+    slots: Mapping[str, Slot],
+    trial: "_Trial",
+    settings: ModelSettings,
+) -> None:
+    """Refuse a declared relation whose kinds an input cannot take."""
+    for port in ports:
+        slot = declared.get(port.name)
+        if slot is None or slot.role != "edges" or not slot.of or trial.passes(slots, port, slot):
+            continue
+        if all(answers is not None for _, answers in trial.ask(slots, {})):
+            raise ModelError(
+                f"{settings.path}: model.roles gives {port.name!r} the role {slot}, but with such "
+                "ties the model looks for nodes that are not there; correct model.roles"
+            )
 
 
 def _explain(port: InputPort, slot: Slot | None, score: float, trial: "_Trial") -> InputPort:
@@ -264,21 +287,22 @@ class _Trial:
         self.tested: dict[str, str] = {}
 
     def passes(self, slots: Mapping[str, Slot], port: InputPort, slot: Slot) -> bool:
-        """Whether the model answers when one input has arcs between the last nodes of two kinds."""
+        """Whether an input takes the arcs of a relation in one direction."""
         relation = self._relation(slot)
         ends = (relation.source, relation.target)
-        ends = ends[::-1] if slot.reverse else ends
-        return all(
-            self._ask(self._feeds({**self._declared, **slots}, sizes, {port.name: ends}))
-            is not None
-            for sizes in self._sizes()
-        )
+        return self.joins(slots, port, ends[::-1] if slot.reverse else ends)
 
-    def _sizes(self) -> Iterator[list[int]]:
-        count = len(self._kinds.names)
-        sizes = [FIRST_SIZE + 2 * kind for kind in range(count)]
-        yield sizes
-        yield sizes[::-1]
+    def joins(self, slots: Mapping[str, Slot], port: InputPort, ends: tuple[int, int]) -> bool:
+        """Whether the model answers when one input has arcs between the last nodes of two kinds."""
+        return all(answers is not None for _, answers in self.ask(slots, {port.name: ends}))
+
+    def ask(
+        self, slots: Mapping[str, Slot], last: Mapping[str, tuple[int, int]]
+    ) -> Iterator[tuple[list[int], list[NDArray[Any]] | None]]:
+        """Numbers of nodes by kind, once ascending and once descending, and the answers."""
+        sizes = [FIRST_SIZE + 2 * kind for kind in range(len(self._kinds.names))]
+        for each in (sizes, sizes[::-1]):
+            yield each, self._ask(self._feeds({**self._declared, **slots}, each, last))
 
     def _relation(self, slot: Slot) -> Relation:
         return next(r for r in self._kinds.relations if r.name == slot.of)
@@ -286,7 +310,7 @@ class _Trial:
     def _feeds(
         self, slots: Mapping[str, Slot], sizes: list[int], last: Mapping[str, tuple[int, int]]
     ) -> dict[str, NDArray[Any]]:
-        """Inputs for two arcs of each relation: between first nodes, and between last ones."""
+        """Inputs for two arcs of each relation: from first nodes to the last, and back."""
         feeds = {}
         for port in self._ports:
             slot = slots[port.name]
@@ -299,7 +323,7 @@ class _Trial:
                 case "edges" | "edge_labels" | "sources" | "targets":
                     ends = last.get(port.name)
                     far = [0, 0] if ends is None else [sizes[end] - 1 for end in ends]
-                    value = np.array([[0, far[0]], [0, far[1]]])
+                    value = np.array([[0, far[0]], [far[1], 0]])  # loops would be masked
                     value = value if slot.role in ("edges", "edge_labels") else value[0]
                     value = value.T if slot.role == "edges" and port.by_row else value
                 case "edge_weight":
@@ -319,6 +343,103 @@ class _Trial:
                     value = np.zeros(1 if port.shape else ())
             feeds[port.name] = np.asarray(value, dtype=port.dtype, order="C")
         return feeds
+
+
+def invent_kinds(
+    ports: tuple[InputPort, ...], settings: ModelSettings, ask: Ask, *, rows: int
+) -> Kinds | None:
+    """The kinds and relations that inputs are named after, for a model that comes without a graph.
+
+    Which kinds a relation leads between is found out by asking, and so is who is decided on: the
+    kind whose number of nodes is that of the rows of an output. Each kind gets so many `rows`.
+    None if the model looks like one of a single kind, or does not answer.
+    """
+    widths, slots = _name_inputs(ports)
+    names, pairs = (
+        [*widths],
+        [p for p in ports if slots.get(p.name, Slot("target")).role == "edges"],
+    )
+    if settings.roles or len(names) < 2 or not pairs:
+        return None
+    edges = np.cumsum([0, *widths.values()]).tolist()
+    told = {slot.of: p for p in ports if (slot := slots.get(p.name)) and slot.role == CARRIED}
+    relations = [
+        Relation(
+            name=slots[port.name].of,
+            source=0,
+            target=0,
+            attributes=_width(told.get(slots[port.name].of)),
+        )
+        for port in pairs
+        if not slots[port.name].reverse
+    ]
+    kinds = Kinds(
+        names=tuple(names),
+        starts=rows * np.arange(len(names) + 1),
+        blocks=tuple(pairwise(edges)),
+        relations=tuple(relations),
+    )
+    declared = dict.fromkeys(settings.constants, Slot("constant"))
+    slots |= {port.name: Slot("target") for port in ports if port.name not in {*slots, *declared}}
+    trial = _Trial(ports, kinds, declared, settings, ask)
+    ends = {
+        slots[port.name].of: (source, target)
+        for port in pairs
+        for source, target in product(range(len(names)), repeat=2)
+        if not slots[port.name].reverse and trial.joins(slots, port, (source, target))
+    }
+    if len(ends) < len(relations):
+        return None
+    relations = [replace(r, source=ends[r.name][0], target=ends[r.name][1]) for r in relations]
+    asked = [
+        (sizes, [len(table) for table in answers or ()]) for sizes, answers in trial.ask(slots, {})
+    ]
+    decided = [k for k in range(len(names)) if all(sizes[k] in lengths for sizes, lengths in asked)]
+    order = sorted(range(len(names)), key=lambda kind: (kind not in decided[:1], kind))
+    return replace(
+        kinds,
+        names=tuple(names[k] for k in order),
+        blocks=tuple(kinds.blocks[k] for k in order),
+        relations=tuple(
+            replace(r, source=order.index(r.source), target=order.index(r.target))
+            for r in relations
+        ),
+    )
+
+
+def _name_inputs(ports: Sequence[InputPort]) -> tuple[dict[str, int], dict[str, Slot]]:
+    """The widths of kinds by name, and the slots of inputs, as far as their names say."""
+    widths: dict[str, int] = {}
+    slots: dict[str, Slot] = {}
+    for port in ports:
+        words, shape = tokens_of(port.name), port.shape
+        tied = bool({"edge", "edges", "attr", "weight"} & {*words})
+        name = "_".join(word for word in words if word not in FEATURE_WORDS | TIE_WORDS | COUNTING)
+        if port.floating and len(shape) == 2 and isinstance(shape[1], int) and not tied:
+            widths[name or port.name] = shape[1]
+            slots[port.name] = Slot("features", name or port.name)
+        elif port.integer and len(shape) <= 1 and COUNTING & {*words} and name:
+            widths.setdefault(name, 0)
+            slots[port.name] = Slot("node_count", name)
+    for port in ports:
+        words = [word for word in tokens_of(port.name) if word not in TIE_WORDS]
+        plain = [word for word in words if word not in REVERSING | WEIGHING | CARRYING]
+        name, reverse = "_".join(plain) or port.name, len(plain) < len(words)
+        if port.integer and len(port.shape) == 2 and 2 in port.shape:
+            slots[port.name] = Slot("edges", name, reverse and bool(REVERSING & {*words}))
+        elif port.floating and port.name not in slots:
+            role: Role = CARRIED if len(port.shape) == 2 else "edge_weight"
+            slots[port.name] = Slot(role, name)
+    own = {slot.of for slot in slots.values() if slot.role == "edges" and not slot.reverse}
+    for port_name, slot in slots.items():
+        if slot.role == "edges" and slot.reverse and slot.of not in own:
+            slots[port_name] = Slot("edges", slot.of)
+    return widths, slots
+
+
+def _width(port: InputPort | None) -> int:
+    """How many attributes of ties an input takes."""
+    return port.shape[1] if port is not None and isinstance(port.shape[1], int) else 0
 
 
 def _check_declared(

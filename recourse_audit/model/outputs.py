@@ -267,6 +267,8 @@ class _Choice:
         name, outputs = self._settings.output_name, self._model.signature.outputs
         scores = [port for port in outputs if name in (None, port.name) and port.floating]
         by_node = [port for port in scores if port.rows == "node"]
+        if not by_node and self._model.splits:
+            raise ModelError(f"{self._model.path}: {self._without_subject(scores)}")
         if not by_node:
             raise ModelError(f"{self._model.path}: {_not_nodes(scores)}")
         if name is not None:
@@ -279,6 +281,17 @@ class _Choice:
             names = " and ".join(_quote(name) for name in chosen.others)
             why = f"{why}; {names} {'has' if len(chosen.others) == 1 else 'have'} the same decision"
         return replace(chosen.port, taken=why)
+
+    def _without_subject(self, ports: list[OutputPort]) -> str:
+        """Say that the kind which is decided on has no output."""
+        kinds = self._model.kinds
+        assert kinds is not None
+        tables = "; ".join(f"{_quote(port.name)}: {port.looks}" for port in ports)
+        return (
+            f"no output has one row of scores per {kinds.names[0]} ({tables}); name the kind that "
+            f"the model decides on in decision.subject (there are {', '.join(kinds.names)}), or "
+            "ask for an export with its scores"
+        )
 
     def _fits(self, candidate: _Candidate) -> bool:
         """Whether it has the declared number of classes; a single column is that of two."""

@@ -7,11 +7,10 @@ from typing import TypeVar
 import numpy as np
 
 from recourse_audit.errors import LimitError, ModelError
-from recourse_audit.graph.graph import Floats, Ints
+from recourse_audit.graph.graph import Floats, Ints, Kinds
 from recourse_audit.model.queries import Pool, Union, join_graphs, single_graph
-from recourse_audit.model.session import OnnxModel
+from recourse_audit.model.session import MADE_UP_ROWS, OnnxModel
 
-MADE_UP_ROWS = 64
 # How many hops away from a subject a probe looks.
 FARTHEST = 9
 ROWS_AT_ONCE = 4096
@@ -190,6 +189,8 @@ def ask_varied(
 
 def invent_pools(model: OnnxModel, generator: np.random.Generator) -> list[Pool]:
     """Features for a model that comes without a graph, on the scales that features come in."""
+    if model.kinds is not None and model.kinds.relations:
+        return _invent_pools_of_kinds(model.kinds, generator)
     width = model.signature.feature_count
     if width is None:
         raise ModelError(
@@ -210,8 +211,30 @@ def invent_pools(model: OnnxModel, generator: np.random.Generator) -> list[Pool]
     ]
 
 
-def _invent_features(generator: np.random.Generator, width: int) -> tuple[Floats, ...]:
-    shape = (MADE_UP_ROWS, width)
+def _invent_pools_of_kinds(kinds: Kinds, generator: np.random.Generator) -> list[Pool]:
+    """The same for several kinds of nodes; a node has features in the block of its kind only."""
+    rows, width = int(kinds.starts[-1]), max(last for _, last in kinds.blocks)
+    own = np.zeros((rows, width), bool)
+    for number, (first, last) in enumerate(kinds.blocks):
+        own[kinds.members(number), first:last] = True
+    channel = np.repeat(2 * np.arange(len(kinds.relations), dtype=np.int16), MADE_UP_ROWS)
+    widest = max(relation.attributes for relation in kinds.relations)
+    attributes = generator.normal(size=(2 * len(channel), widest)).astype(np.float32)
+    return [
+        Pool(
+            features=np.where(own, features, 0.0),
+            attributes=attributes if widest else None,
+            kind=np.concatenate((channel, channel + np.int16(1))),
+            kinds=kinds,
+        )
+        for features in _invent_features(generator, width, rows)
+    ]
+
+
+def _invent_features(
+    generator: np.random.Generator, width: int, rows: int = MADE_UP_ROWS
+) -> tuple[Floats, ...]:
+    shape = (rows, width)
     marks = (generator.random(shape) < 0.3).astype(float)
     return (
         generator.normal(size=shape),

@@ -272,7 +272,7 @@ class Prober:
         return True
 
     def tie_order(self) -> bool:
-        """Whether the order of arcs makes no difference, or of pairs of arcs that belong together."""
+        """Whether the order of arcs makes no difference; some models need them in pairs."""
         pair = np.arange(2 if self._model.pairs_arcs else 1)
 
         def shuffle(graph: Union) -> Union:

@@ -373,6 +373,14 @@ def _check_form(port: InputPort, role: Role, settings: ModelSettings) -> None:
 
 def check_complete(ports: Sequence[InputPort], settings: ModelSettings) -> None:
     """Refuse inputs without a role or with the same one, and a model without nodes or ties."""
+    pairs = [port for port in ports if port.integer and 2 in port.shape and len(port.shape) == 2]
+    if len(pairs) > 1 and not any(port.of for port in ports) and any(not p.role for p in pairs):
+        names = " and ".join(port.name for port in pairs)
+        raise ModelError(
+            f"{settings.path}: takes several lists of ties ({names}), as models of several kinds "
+            "of nodes do (heterogeneous graphs); give the graph kind by kind, with a table for "
+            "each in [graph.nodes] and for each relation in [graph.ties]"
+        )
     for port in ports:
         if port.role is None:
             raise ModelError(

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import InputError, LimitError, ModelError
 from recourse_audit.graph.graph import Floats, Kinds
-from recourse_audit.model.kind_roles import assign_kind_roles, is_joined
+from recourse_audit.model.kind_roles import assign_kind_roles, invent_kinds, is_joined
 from recourse_audit.model.limits import (
     MemoryLimit,
     OutOfTimeError,
@@ -80,6 +80,8 @@ _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
 _CONTAINERS = ("seq(", "map(", "optional(", "sparse_tensor(")
 # A query with more nodes and arcs than this gets a session of its own.
 LARGE = 2**18
+# How many nodes of a kind are made up for a model that comes without a graph.
+MADE_UP_ROWS = 64
 
 
 class Session(SealedFile):
@@ -273,6 +275,7 @@ class OnnxModel(Session):
     def adopt(self, kinds: Kinds | None, *, complete: bool = True) -> None:
         """Give every input its role, for a graph of these kinds."""
         settings, several = self._settings, kinds is not None and bool(kinds.relations)
+        self.kinds = kinds
         if kinds is not None and several and not is_joined(self.inputs, settings):
             inputs = assign_kind_roles(self.inputs, settings, kinds, self._try)
             if complete:
@@ -290,6 +293,10 @@ class OnnxModel(Session):
         self.sizes, self.locate = feeder.sizes, feeder.locate
         self.weighs_ties = feeder.weighs_ties
         self.node_room, self.arc_room = feeder.node_room, feeder.arc_room
+
+    def invent_kinds(self) -> Kinds | None:
+        """The kinds that the inputs speak of, for a model that comes without a graph."""
+        return invent_kinds(self.inputs, self._settings, self._try, rows=MADE_UP_ROWS)
 
     @property
     def splits(self) -> bool:

@@ -298,3 +298,12 @@ class ModelReport(Record):
     agreement: Agreement | None = None
     problem: str = ""
     preprocessing: PreprocessingReport | None = None
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of nodes that a model of several kinds takes, as far as its inputs tell."""
+        if self.probes is not None and self.probes.kinds:
+            return tuple(probe.kind for probe in self.probes.kinds)
+        about = ("features:", "node_count:")
+        roles = [port.role for port in self.inputs if port.role and port.role.startswith(about)]
+        return tuple(dict.fromkeys(role.split(":")[1] for role in roles))

@@ -17,9 +17,11 @@ from tests.model.small_graphs import SumNetwork, all_rows, open_model, random_po
 from tests.onnx_models import sum_network
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_models"
-# Those that take columns of the table as they are; tests/audit has those with preprocessing.
+# Those of one kind of node that take columns of the table as they are.
 SAMPLE_MODELS = sorted(
-    path for path in SAMPLES.glob("*/*.onnx") if path.parent.name != "lending_deployed"
+    path
+    for path in SAMPLES.glob("*/*.onnx")
+    if path.parent.name not in ("lending_deployed", "hiring")
 )
 # What the cards of the samples ask whoever uses them to declare.
 DECLARED: dict[str, dict[str, str]] = {
