@@ -31,6 +31,7 @@ from recourse_audit.graph.kinds import on_people, people_settings, with_subject
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher, Repeater, sharing_of
 from recourse_audit.model.decisions import DecisionRule
+from recourse_audit.model.kind_roles import is_input_of
 from recourse_audit.model.preprocessing import (
     Encoder,
     Pipeline,
@@ -39,6 +40,7 @@ from recourse_audit.model.preprocessing import (
 )
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
+from recourse_audit.model.roles import check_complete
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import (
     PreprocessingInput,
@@ -228,9 +230,10 @@ def open_audit(
     if preprocessing is not None and preprocessing.problem:
         raise ModelError(preprocessing.problem)
     if model is None:
-        opened.adopt(graph.kinds)
+        opened.adopt(graph.kinds, complete=not graph.relations)
     model = opened
     check_features(model, graph, preprocessing)
+    check_complete(model.signature.inputs, settings.model)
     policy, outcomes = check_against_graph(settings, graph, preprocessing)
     classes = len(settings.decision.classes)
     names = graph.feature_names
@@ -314,6 +317,7 @@ def check_features(
 ) -> None:
     """Refuse a graph with more or fewer features than the model takes."""
     if model.splits:
+        check_widths(model, graph)
         return
     wanted, given = model.signature.feature_count, graph.features.shape[1]
     if preprocessing is not None and wanted not in (None, given):
@@ -328,6 +332,23 @@ def check_features(
             f"graph.features: the model {model.path} takes {wanted} features and the graph gives "
             f"{given}; name the model's features, in its order"
         )
+
+
+def check_widths(model: OnnxModel, graph: Graph) -> None:
+    """Refuse a kind with more or fewer features than the model's input for it takes."""
+    assert graph.kinds is not None
+    given = {n: h - low for n, (low, h) in zip(graph.kinds.names, graph.kinds.blocks, strict=True)}
+    for port in model.signature.inputs:
+        kind = port.of if port.role == "features" else None
+        if port.role is None and len(port.shape) == 2:
+            kind = next((name for name in given if is_input_of(port.name, name)), None)
+        wanted = port.shape[-1] if kind in given else None
+        if kind is not None and isinstance(wanted, int) and wanted != given[kind]:
+            raise SettingsError(
+                f"graph.nodes.{kind}.features: the input {port.name!r} of {model.path} takes "
+                f"{wanted} features, and the graph gives {given[kind]}; name the model's features "
+                "for this kind, in its order"
+            )
 
 
 def check_classes(settings: Settings, model: OnnxModel) -> None:

@@ -51,6 +51,12 @@ def find_name(name: str, words: Sequence[str]) -> int | None:
     return next((k for k in places if [*words[k : k + len(wanted)]] == wanted), None)
 
 
+def is_input_of(name: str, kind: str) -> bool:
+    """Whether an input is called like the features of a kind, and like nothing else."""
+    words = tokens_of(name)
+    return find_name(kind, words) is not None and {*words} <= FEATURE_WORDS | {*tokens_of(kind)}
+
+
 def slots_of(kinds: Kinds) -> list[Slot]:
     """Everything that an input may take, where nodes and ties are told by kind."""
     slots = [Slot("target"), Slot("edge_labels")]

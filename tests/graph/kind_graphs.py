@@ -240,8 +240,8 @@ class FakeStore(dict[str, Any]):
     """What `HeteroData` has for one kind of nodes."""
 
     def __getattr__(self, name: str) -> Any:
-        if name == "num_nodes" and "x" in self:
-            return len(self["x"].values)
+        if name == "num_nodes":
+            return len(self["x"].values) if "x" in self else self.get(name)
         return self[name]
 
 
