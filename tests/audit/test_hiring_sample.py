@@ -7,12 +7,15 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import pytest
 
-ROOT = Path(__file__).parents[2]
-SCRIPTS = ROOT / "sample_models"
-SAMPLE = SCRIPTS / "hiring"
-MODELS = ("hetero", "rgcn")
+from recourse_audit.api import Audit
+from tests.audit.hiring_world import SAMPLE, read_world
+
+SCRIPTS = SAMPLE.parent
+SETTINGS = {"hetero": "audit.toml", "rgcn": "rgcn.toml"}
+MODELS = tuple(SETTINGS)
 
 
 def card_of(model: str) -> str:
@@ -61,3 +64,15 @@ def test_the_tables_are_written_again_byte_for_byte(
     assert len(tables) == 6
     for name in tables:
         assert (tmp_path / "hiring" / name).read_bytes() == (SAMPLE / name).read_bytes()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_everybody_is_decided_as_onnxruntime_decides(model: str) -> None:
+    session = onnxruntime.InferenceSession(SAMPLE / f"{model}.onnx")
+    answers = read_world().decide(session, homogenised=model == "rgcn")
+    audit = Audit.from_toml(SAMPLE / SETTINGS[model])
+    for report in audit.explain_many(["P0003", "person:P0150", "P1200"]):
+        answer = answers[report.subject.id.removeprefix("person:")]
+        chances = np.exp(answer - answer.max())
+        wanted = chances[1] / chances.sum()
+        assert report.subject.probabilities["invited"] == pytest.approx(wanted, abs=1e-5)
