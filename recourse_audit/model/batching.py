@@ -26,7 +26,7 @@ from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.queries import Pool, Query, Union, list_once
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.model.shared_unions import share_union
-from recourse_audit.model.state_sharing import Form
+from recourse_audit.model.state_sharing import Counted, Form
 from recourse_audit.records.model import ProbeReport, Repeats
 from recourse_audit.settings import OutputKind
 
@@ -185,7 +185,14 @@ def sharing_of(probes: ProbeReport) -> Sharing | None:
     """What the probes found out about sharing states, if they allow it."""
     if probes.sender_degree is None or not probes.depth:
         return None
-    return Sharing(depth=probes.depth, form="degree" if probes.sender_degree else "plain")
+    return Sharing(depth=probes.depth, form=form_in(probes))
+
+
+def form_in(probes: ProbeReport) -> Form:
+    """The form in which states are shared, for each relation if there are several kinds."""
+    if probes.relations:
+        return tuple(number for number, probe in enumerate(probes.relations) if probe.degree)
+    return "degree" if probes.sender_degree else "plain"
 
 
 class QueryBatcher:
@@ -265,6 +272,13 @@ class QueryBatcher:
         assert self._kind is not None
         _, first, place = np.unique(self._kind, return_index=True, return_inverse=True)
         return first[place]
+
+    def count_ties(self, form: Form) -> Counted:
+        """Which rows about ties are in the degree form."""
+        if isinstance(form, str):
+            return form == "degree"
+        assert self._kind is not None
+        return np.isin(self._kind // 2, form) if form else False
 
     def merge_rows(self, rows: NDArray[np.integer]) -> NDArray[np.integer]:
         """Rows about ties, each replaced by the first that says the same, so that states merge."""
@@ -400,7 +414,12 @@ class QueryBatcher:
             part = replace(part, ties=self.merge_rows(part.ties))
             places = rows[low:high] - union.node_starts[first]
             shared, places = share_union(
-                part, places, *sharing, ties_alike=not self.needs_ties, kinds=self._kinds
+                part,
+                places,
+                sharing.depth,
+                self.count_ties(sharing.form),
+                ties_alike=not self.needs_ties,
+                kinds=self._kinds,
             )
             read, back = list_once(places, len(shared.nodes))
             answers.append(self.ask_raw(shared, read, stands_for=len(part))[back])

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from recourse_audit.errors import LimitError, ModelError, RoomError
 from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import OUTSIDE, places_in, spans
-from recourse_audit.model.batching import QueryBatcher, noise_of, same_answer
+from recourse_audit.model.batching import QueryBatcher, form_in, noise_of, same_answer
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.edits import (
     NO_ARCS,
@@ -66,8 +66,7 @@ class StateSharing:
         self._graph = graph
         self._batcher = batcher
         self._depth = depth
-        self._form: Form = form
-        self._degrees = form == "degree"
+        self._counted = batcher.count_ties(form)
         self._kept: tuple[int, ArrivingField] | None = None
 
     def answers(self, edits: Edits) -> Floats:
@@ -103,10 +102,11 @@ class StateSharing:
 
     def exceeds(self, edits: Edits, most: int) -> bool:
         """Whether more arcs than `most` matter to the nodes that edits ask about."""
-        return exceeds(self._graph, edits.asked[1], self._depth + int(self._degrees), most)
+        hops = self._depth + int(self._counted is True)
+        return exceeds(self._graph, edits.asked[1], hops, most)
 
     def _field(self, asked: Ints, added: Ints) -> ArrivingField:
-        field = arriving_field(self._graph, asked, self._depth, degrees=self._degrees, added=added)
+        field = arriving_field(self._graph, asked, self._depth, counted=self._counted, added=added)
         return replace(field, ties=self._batcher.merge_rows(field.ties))
 
     def _ask(self, field: ArrivingField, edits: Edits) -> tuple[Floats, int]:
@@ -114,7 +114,7 @@ class StateSharing:
         ties_alike = not self._batcher.needs_ties
         rows = self._batcher.merge_rows(edits.added[3])
         edits = replace(edits, added=np.concatenate((edits.added[:3], rows[None])))
-        query = share_states(field, edits, self._form, ties_alike=ties_alike)
+        query = share_states(field, edits, self._counted, ties_alike=ties_alike)
         union, features = query.union, None
         if query.replaced.shape[1]:
             features = self._batcher.features_of(union.nodes)
@@ -140,8 +140,7 @@ class EditedGraph:
         self.depth = probes.depth if neighbourhoods_suffice(probes) else None
         self.sharing: StateSharing | None = None
         if probes.sender_degree is not None and probes.depth is not None:
-            form: Form = "degree" if probes.sender_degree else "plain"
-            self.sharing = StateSharing(graph, self.batcher, probes.depth, form)
+            self.sharing = StateSharing(graph, self.batcher, probes.depth, form_in(probes))
         self._kept: tuple[tuple[Way, bytes], Field] | None = None
         # Whether people without ties can be asked about as graphs of one node.
         self.can_stand_alone = probes.packing and neighbourhoods_suffice(probes)

@@ -233,23 +233,26 @@ def arriving_field(
     asked: NDArray[np.integer],
     depth: int,
     *,
-    degrees: bool,
+    counted: NDArray[np.bool_] | bool,
     added: Ints = NO_ARCS,
 ) -> ArrivingField:
     """The field of some nodes for a model of a depth.
 
     Parameters
     ----------
-    degrees
+    counted
         Whether a sender's number of arriving arcs matters, so that senders at the edge of the
-        field need theirs too.
+        field need theirs too; or the rows about ties for which it does.
     added
         Sources and targets of arcs that edits may add.
     """
-    arcs, hops = [np.empty(0, np.int64)], depth + int(degrees)
+    arcs, hops = [np.empty(0, np.int64)], depth + int(counted is not False)
 
     def step(at: Ints) -> NDArray[np.integer]:
-        arcs.append(_arriving(graph, at))
+        arriving = _arriving(graph, at)
+        if len(arcs) > depth and not isinstance(counted, bool):
+            arriving = arriving[counted[graph.arc_row[arriving]]]
+        arcs.append(arriving)
         along = places_in(at, added[1]) != OUTSIDE
         return np.concatenate((graph.arc_source[arcs[-1]], added[0, along]))
 

@@ -12,7 +12,7 @@ enough answers must tell: those that no edit moves, and probabilities of exactly
 nothing of any form.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,6 +51,7 @@ class Trial:
     right: Floats
     before: Floats
     shared: dict[Form, Floats]
+    ask: Callable[[Form], Floats]
 
     def telling(self, depth: int, rounding: float) -> int:
         """How many answers tell forms apart; where no tie matters, none has to move."""
@@ -66,7 +67,10 @@ def form_of(
     generator: np.random.Generator,
     tolerance: float,
 ) -> Form | None:
-    """The leaner form that gives the model's answers; None if none does."""
+    """The leaner form that gives the model's answers; None if none does.
+
+    For several kinds of nodes, the relations that need the degree form, if any does.
+    """
     dtype = model.signature.output.dtype  # whole numbers come from single precision
     rounding = float(np.finfo(dtype if dtype.startswith("float") else "float32").eps)
     trials: list[Trial] = []
@@ -89,8 +93,22 @@ def form_of(
         max(float(_apart(trial.shared[form], trial.right).max(initial=0.0)) for trial in trials)
         for form in FORMS
     )
-    alike = plain <= AS_NEAR * max(degree, rounding)
-    return forms[0] if alike else forms[-1]
+    near = AS_NEAR * max(degree, rounding)
+    relations = len(pools[0].relations)
+    if forms == ["plain"] or ("plain" in forms and plain <= near):
+        return "plain"
+    if not relations:
+        return "degree"
+    # One relation after the other is taken as plain, as long as answers stay as near.
+    weighed = [*range(relations)]
+    for number in range(relations):
+        fewer = tuple(other for other in weighed if other != number)
+        pairs = [(trial.ask(fewer), trial.right) for trial in trials]
+        if all(_same(*pair, tolerance) for pair in pairs) and all(
+            float(_apart(*pair).max(initial=0.0)) <= near for pair in pairs
+        ):
+            weighed.remove(number)
+    return tuple(weighed)
 
 
 def takes_shared_fields(batcher: QueryBatcher) -> bool:
@@ -103,10 +121,10 @@ def takes_shared_fields(batcher: QueryBatcher) -> bool:
 def _trials(
     model: OnnxModel, pool: Pool, depth: int, generator: np.random.Generator, rounding: float
 ) -> list[Trial]:
-    """Some graphs; more of them as long as few answers tell."""
+    """Some graphs for each relation, if there are several; more as long as few answers tell."""
     trials: list[Trial] = []
-    telling = 0
-    while len(trials) < GRAPHS or (telling < FEWEST_TELLING and len(trials) < MOST_GRAPHS):
+    telling, fewest = 0, GRAPHS * (1 + len(pool.relations))
+    while len(trials) < fewest or (telling < FEWEST_TELLING and len(trials) < MOST_GRAPHS):
         graph = _graph(pool, _pairs(generator), generator)
         batcher = QueryBatcher(model, pool_of(graph))
         if graph.relations:
@@ -125,22 +143,18 @@ def _trial(
     alone = batcher.ask(trees, rows)
     edits = _edits(graph, batcher, generator)
     before = batcher.ask(whole(graph), np.arange(graph.person_count))
+
+    def ask(form: Form) -> Floats:
+        sharing = Sharing(depth=depth, form=form) if depth else None
+        packed = QueryBatcher(batcher.model, pool_of(graph), sharing=sharing)
+        answers = StateSharing(graph, batcher, depth, form).answers(edits)
+        return np.concatenate((answers, packed.ask(trees, rows)))
+
     return Trial(
         right=np.concatenate((ask_copies(batcher, [(whole_field(graph), edits)]), alone)),
         before=np.concatenate((before[edits.asked[1]], alone)),
-        shared={
-            form: np.concatenate(
-                (
-                    StateSharing(graph, batcher, depth, form).answers(edits),
-                    QueryBatcher(
-                        batcher.model,
-                        pool_of(graph),
-                        sharing=Sharing(depth=depth, form=form) if depth else None,
-                    ).ask(trees, rows),
-                )
-            )
-            for form in FORMS
-        },
+        shared={form: ask(form) for form in FORMS},
+        ask=ask,
     )
 
 

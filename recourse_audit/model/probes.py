@@ -204,6 +204,8 @@ class Prober:
         self._tolerance = TOLERANCE.get(model.signature.output.dtype, 1e-4)
         # How far away a node of each kind moved an answer, as the probe for depth finds out.
         self._hops: dict[int, int] = {}
+        # The relations that need the degree form, if some of several do.
+        self._weighed: tuple[int, ...] | None = None
 
     def report(self) -> ProbeReport:
         """Run every probe; the first one tells the others whether the model answers at random."""
@@ -320,7 +322,8 @@ class Prober:
         if not sound or report.depth is None or not takes_shared_fields(self._alone[0]):
             return None
         form = form_of(self._model, self._pools, report.depth, self._generator, self._tolerance)
-        return None if form is None else form == "degree"
+        self._weighed = form if isinstance(form, tuple) else None
+        return None if form is None else form != "plain"
 
     def kinds(self) -> tuple[KindProbe, ...]:
         """What the nodes of each kind do to decisions on people, after the probe for depth."""
@@ -372,7 +375,9 @@ class Prober:
                     relation=relation.name,
                     inputs=self._model.directions_of(number),
                     matters=any(self._differs(*answers).any() for answers in both),
-                    degree=report.sender_degree,
+                    degree=report.sender_degree
+                    if self._weighed is None
+                    else number in self._weighed,
                 )
             )
         return tuple(probes)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.graph.graph import Ints, Kinds
 from recourse_audit.model.queries import Union, single_graph
-from recourse_audit.model.state_sharing import NOTHING, SECOND, Form, Mask, distinct, word_of
+from recourse_audit.model.state_sharing import NOTHING, SECOND, Counted, Mask, distinct, word_of
 
 # The salt of these words; the others belong to edits.
 _UNION = 32
@@ -18,7 +18,7 @@ def share_union(
     union: Union,
     rows: Ints,
     depth: int,
-    form: Form,
+    counted: Counted,
     *,
     ties_alike: bool,
     kinds: Kinds | None = None,
@@ -26,24 +26,28 @@ def share_union(
     """A single graph in which some nodes of a union have their answers, and where.
 
     Several of `rows`, which are positions in the union, may share a position in the result. The
-    depth is at least 1. With `ties_alike`, the model is told nothing about ties but their ends.
+    depth is at least 1. `counted` are the rows about ties in the degree form. With `ties_alike`,
+    the model is told nothing about ties but their ends.
     """
     own = union.sources == union.targets
     sharing = _UnionStates(union, own if bool(own.any()) else None, ties_alike=ties_alike)
     for layer, mask in enumerate(sharing.list_needed(rows, depth)):
-        lean = layer == 0 and form == "plain"
-        sharing.add_layer(mask, NOTHING if lean else np.flatnonzero(mask[union.targets]))
+        arcs = np.flatnonzero(mask[union.targets]) if layer or counted is not False else NOTHING
+        if layer == 0 and not isinstance(counted, bool):
+            arcs = arcs[counted[union.ties[arcs]]]
+        sharing.add_layer(mask, arcs)
     sources, targets, ties = (np.concatenate(column) for column in zip(*sharing.arcs, strict=True))
     nodes = union.nodes[np.concatenate(sharing.examples)]
     if kinds is not None and kinds.relations:
         # Arcs of layer 0, whose senders do not matter, must still come from the right kind: one
         # node of each kind that sends any joins the query.
-        counted = np.flatnonzero(sources[: len(sharing.senders)] != targets[: len(sharing.senders)])
-        senders = union.nodes[sharing.senders[counted]]
+        number = len(sharing.senders)
+        listed = np.flatnonzero(sources[:number] != targets[:number])
+        senders = union.nodes[sharing.senders[listed]]
         each, place = np.unique(kinds.of(senders), return_inverse=True)
         example = np.zeros(len(each), np.int64)
         example[place] = senders
-        sources[counted] = len(nodes) + place
+        sources[listed] = len(nodes) + place
         nodes = np.append(nodes, example)
     return single_graph(nodes, sources, targets, ties), sharing.number[rows]
 

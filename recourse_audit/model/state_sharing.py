@@ -33,9 +33,12 @@ from recourse_audit.graph.neighbourhoods import OUTSIDE, places_in, spans
 from recourse_audit.model.edits import ArrivingField, Edits
 from recourse_audit.model.queries import Union, single_graph
 
-Form = Literal["plain", "degree"]
+# For several kinds of nodes, the numbers of the relations in the degree form; others are plain.
+Form = Literal["plain", "degree"] | tuple[int, ...]
 Mask = NDArray[np.bool_]
 Words = NDArray[np.uint64]
+# Which rows about ties are counted, in the degree form: all of them, none, or those marked.
+Counted = Mask | bool
 Layers = NDArray[np.int8]
 
 NOTHING = np.empty(0, np.int64)
@@ -116,15 +119,21 @@ class SharedQuery(NamedTuple):
 
 
 def share_states(
-    field: ArrivingField, edits: Edits, form: Form, *, ties_alike: bool
+    field: ArrivingField, edits: Edits, counted: Counted, *, ties_alike: bool
 ) -> SharedQuery:
-    """One query for all edits of a field; `ties_alike` as for `share_union`."""
-    degrees = form == "degree"
-    changes = _locate_changes(field, edits, degrees=degrees)
-    copies = _Copies(field, changes, degrees=degrees, ties_alike=ties_alike)
-    for needed, arrivals in _list_needed(field, changes, degrees=degrees):
+    """One query for all edits of a field; `counted` and `ties_alike` as for `share_union`."""
+    changes = _locate_changes(field, edits, counted)
+    copies = _Copies(field, changes, counted, ties_alike=ties_alike)
+    for needed, arrivals in _list_needed(field, changes):
         copies.add_layer(needed, arrivals)
     return copies.query()
+
+
+def count_rows(counted: Counted, rows: NDArray[np.integer]) -> Mask:
+    """Mark the rows about ties whose number weighs the messages of whoever they lead to."""
+    if isinstance(counted, bool):
+        return np.full(len(rows), counted)
+    return np.asarray(counted[rows])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +147,8 @@ class Changes:
     slot. `added` has the edit, the source's place (`OUTSIDE` for a loop, whose source is the copy
     itself), the target's slot, the row of the tie, and the source's slot if it has one; as arcs,
     these are numbered after those of the field. `replaced` has slots and rows of features; `asked`
-    has places and slots, `OUTSIDE` if there is none.
+    has places and slots, `OUTSIDE` if there is none. `weighed` are the slots of targets whose
+    number of arcs changes, in the degree form.
     """
 
     count: int
@@ -148,6 +158,7 @@ class Changes:
     added: Ints
     replaced: Ints
     asked: Ints
+    weighed: Ints
 
 
 class Arrivals(NamedTuple):
@@ -168,7 +179,7 @@ class Arrivals(NamedTuple):
         return Arrivals(*(row[places] for row in self))
 
 
-def _locate_changes(field: ArrivingField, edits: Edits, *, degrees: bool) -> Changes:
+def _locate_changes(field: ArrivingField, edits: Edits, counted: Counted) -> Changes:
     """What of the edits matters: all that can reach somebody asked about."""
 
     def locate(rows: Ints, places: Ints) -> Ints:
@@ -184,9 +195,11 @@ def _locate_changes(field: ArrivingField, edits: Edits, *, degrees: bool) -> Cha
     if added.shape[1]:
         added[1:3] = field.place(added[1]), field.place(added[2])
         added = added[:, (added[1:3] != OUTSIDE).all(axis=0)]
-        added = added[:, field.distance[added[2]] <= field.depth - int(not degrees)]
+        added = added[:, field.distance[added[2]] <= field.depth - int(counted is False)]
     ends = field.targets[dropped[1]]
-    touched = _find_touched(field, replaced[1], np.append(ends, added[2]), added, degrees=degrees)
+    gone, new = count_rows(counted, field.ties[dropped[1]]), count_rows(counted, added[3])
+    weighed = np.append(ends[gone], added[2, new])
+    touched = _find_touched(field, replaced[1], np.append(ends, added[2]), weighed, added)
     nodes = np.flatnonzero(touched)
     columns = np.full(len(field.nodes), OUTSIDE)
     columns[nodes] = np.arange(len(nodes))
@@ -194,27 +207,26 @@ def _locate_changes(field: ArrivingField, edits: Edits, *, degrees: bool) -> Cha
     loop = source == target
     from_slot = np.where(loop, OUTSIDE, slots(edit, columns[source]))
     asked = field.place(edits.asked[1])
+    to, dropped_to = slots(edit, columns[target]), slots(dropped[0], columns[ends])
     return Changes(
         count=edits.count,
         nodes=nodes,
         columns=columns,
-        dropped=np.stack((dropped[0], dropped[1], slots(dropped[0], columns[ends]))),
-        added=np.stack(
-            (edit, np.where(loop, OUTSIDE, source), slots(edit, columns[target]), tie, from_slot)
-        ),
+        dropped=np.stack((dropped[0], dropped[1], dropped_to)),
+        added=np.stack((edit, np.where(loop, OUTSIDE, source), to, tie, from_slot)),
         replaced=np.stack((slots(replaced[0], columns[replaced[1]]), replaced[2])),
         asked=np.stack((asked, slots(edits.asked[0], columns[asked]))),
+        weighed=np.append(dropped_to[gone], to[new]),
     )
 
 
 def _find_touched(
-    field: ArrivingField, replaced: Ints, ends: Ints, added: Ints, *, degrees: bool
+    field: ArrivingField, replaced: Ints, ends: Ints, weighed: Ints, added: Ints
 ) -> Mask:
     """The nodes whose states some edit may change, at a layer that somebody's answer needs."""
     touched: Mask = np.zeros(len(field.nodes), bool)
     touched[replaced] = True
-    if degrees:
-        touched[ends] = True
+    touched[weighed] = True
     for layer, (starts, order) in enumerate(field.leaving, start=1):
         arcs, _ = spans(starts, np.flatnonzero(touched))
         along = touched[added[1]] & (field.distance[added[2]] <= field.depth - layer)
@@ -225,15 +237,12 @@ def _find_touched(
     return touched
 
 
-def _spread(
-    field: ArrivingField, changes: Changes, *, degrees: bool
-) -> tuple[Layers, list[Arrivals]]:
+def _spread(field: ArrivingField, changes: Changes) -> tuple[Layers, list[Arrivals]]:
     """From which layer on each state differs, and for each layer the arcs that carry it."""
     width, to = len(changes.nodes), changes.added[2]
     delta = np.full(changes.count * width, field.depth + 1, np.int8)
     own = np.append(changes.dropped[2], to)
-    if degrees:
-        delta[own] = 0
+    delta[changes.weighed] = 0
     delta[changes.replaced[0]] = 0
     arrivals = []
     for layer, (starts, order) in enumerate(field.leaving, start=1):
@@ -256,11 +265,9 @@ def _spread(
     return delta, arrivals
 
 
-def _list_needed(
-    field: ArrivingField, changes: Changes, *, degrees: bool
-) -> list[tuple[Mask, Arrivals | None]]:
+def _list_needed(field: ArrivingField, changes: Changes) -> list[tuple[Mask, Arrivals | None]]:
     """The copies that somebody's answer needs, by layer, and the arcs to them, if not layer 0."""
-    delta, arrivals = _spread(field, changes, degrees=degrees)
+    delta, arrivals = _spread(field, changes)
     needed: Mask = np.zeros(len(delta), bool)
     asked = changes.asked[1]
     asked = asked[asked != OUTSIDE]
@@ -308,16 +315,17 @@ class _Copies:
     """Numbers the copies that edits need, and lists the arcs that lead to them.
 
     Copies are numbered from the lowest layer up, and two copies are one if they have the same node,
-    features, layer and arriving arcs. With `degrees`, copies of layer 0 need the arcs that lead to
-    them; with `ties_alike`, only the number of these matters.
+    features, layer and arriving arcs. Copies of layer 0 need those of these arcs that are
+    `counted`; with `ties_alike`, only their number matters.
     """
 
     def __init__(
-        self, field: ArrivingField, changes: Changes, *, degrees: bool, ties_alike: bool
+        self, field: ArrivingField, changes: Changes, counted: Counted, *, ties_alike: bool
     ) -> None:
         self._field = field
         self._changes = changes
-        self._degrees = degrees
+        self._counted = counted
+        self._degrees = counted is not False
         self._ties_alike = ties_alike
         self._slots = changes.count * len(changes.nodes)
         self._features: Ints | None = None
@@ -346,6 +354,9 @@ class _Copies:
             rank = np.full(len(slots), OUTSIDE)
             rank[chosen] = np.arange(len(chosen))
             arcs = self._arcs(nodes[chosen], differences.of(rank))
+            if arrivals is None and not isinstance(self._counted, bool):
+                keep = self._counted[arcs[2]]
+                arcs = tuple(row[keep] for row in arcs)
         rows = NOTHING if features is None else features[chosen]
         self._layers.append((nodes[chosen], rows, *arcs))
         place[slots] = self._total + copy
@@ -355,12 +366,14 @@ class _Copies:
     def _differences(self, place: Ints, arrivals: Arrivals | None) -> Differences:
         """What differs in the arcs that lead to the states at these places."""
         added, arcs = self._changes.added, len(self._field.arcs)
-        state = place[self._changes.dropped[2]]
-        there = np.flatnonzero(state != OUTSIDE)
-        drops = state[there], self._changes.dropped[1, there]
+        state, gone = place[self._changes.dropped[2]], self._changes.dropped[1]
+        there = state != OUTSIDE
+        if arrivals is None:
+            there &= count_rows(self._counted, self._field.ties[gone])
+        drops = state[there], gone[there]
         if arrivals is None:
             state = place[added[2]]
-            there = np.flatnonzero(state != OUTSIDE)
+            there = np.flatnonzero((state != OUTSIDE) & count_rows(self._counted, added[3]))
             return Differences(drops, (state[there], arcs + there, added[1, there]))
         source = self._number[arrivals.source]
         if added.shape[1]:

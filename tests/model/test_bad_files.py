@@ -309,7 +309,7 @@ def test_an_input_that_no_role_fits_is_named_with_the_roles_there_are(tmp_path: 
 
 def test_a_second_list_of_ties_fits_no_role(tmp_path: Path) -> None:
     path = model_with(tmp_path, lambda s: s.input("edge_index_2", "int64", [2, "E2"]))
-    assert "'edge_index_2' (int64 [2, E2]) fits no role" in refused(path)
+    assert "takes several lists of ties (edge_index and edge_index_2), as models" in refused(path)
 
 
 def test_two_inputs_with_features_are_refused(tmp_path: Path) -> None:

@@ -283,7 +283,7 @@ def test_a_field_is_too_large_exactly_if_more_arcs_than_allowed_are_in_it(
     ends = random.integers(40, size=(2, 60))
     graph = from_arrays(random.normal(size=(40, 2)), ends[:, ends[0] != ends[1]], directed=directed)
     for asked in (np.array([3]), random.permutation(40)[:4]):
-        arcs = len(arriving_field(graph, asked, hops, degrees=False).arcs)
+        arcs = len(arriving_field(graph, asked, hops, counted=False).arcs)
         assert exceeds(graph, asked, hops, arcs - 1)
         assert not exceeds(graph, asked, hops, arcs)
 
