@@ -70,15 +70,15 @@ class World:
             people = dict(self.rows["person"])
             people[person] = people[person] | {action["attribute"]: str(action["to"])}
             return replace(self, rows=self.rows | {"person": people})
-        relation, ends = action["kind"], tuple(bare(end) for end in action["tie"])
-        ties = list(self.ties[relation])
-        if action["do"] != "add":
-            place = ties.index(ends if ends in ties else ends[::-1])
-            old = ties.pop(place)
-        if action["do"] == "move":
-            ties.append((old[0], bare(action["to"])))
+        relation, ties = action["kind"], list(self.ties[action["kind"]])
+        first, second = (bare(end) for end in action["tie"])
         if action["do"] == "add":
-            ties.append((ends[0], ends[1]))
+            ties.append((first, second))
+        else:
+            place = ties.index((first, second) if (first, second) in ties else (second, first))
+            source, _ = ties.pop(place)
+            if action["do"] == "move":
+                ties.append((source, bare(action["to"])))
         return replace(self, ties=self.ties | {relation: ties})
 
 
