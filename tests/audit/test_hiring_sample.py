@@ -3,6 +3,7 @@
 import hashlib
 import re
 import runpy
+import shutil
 import sys
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tests.audit.hiring_world import SAMPLE, read_world
 SCRIPTS = SAMPLE.parent
 SETTINGS = {"hetero": "audit.toml", "rgcn": "rgcn.toml"}
 MODELS = tuple(SETTINGS)
+SUBJECTS = 24
 
 
 def card_of(model: str) -> str:
@@ -76,3 +78,31 @@ def test_everybody_is_decided_as_onnxruntime_decides(model: str) -> None:
         chances = np.exp(answer - answer.max())
         wanted = chances[1] / chances.sum()
         assert report.subject.probabilities["invited"] == pytest.approx(wanted, abs=1e-5)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_option_flips_the_whole_graph_in_both_directions_of_a_relation(
+    model: str, tmp_path: Path
+) -> None:
+    """An option is made in the tables themselves; then onnxruntime decides on everybody."""
+    shutil.copytree(SAMPLE, tmp_path, dirs_exist_ok=True)
+    settings = tmp_path / SETTINGS[model]
+    quick = settings.read_text("utf-8").replace("\noptions = 3\n", "\noptions = 3\ndraws = 0\n")
+    settings.write_text(quick, encoding="utf-8")
+    session = onnxruntime.InferenceSession(SAMPLE / f"{model}.onnx")
+    world = read_world()
+    answers = world.decide(session, homogenised=model == "rgcn")
+    refused = [person for person, (no, yes) in answers.items() if no >= yes][:SUBJECTS]
+    done = set()
+    for report in Audit.from_toml(settings).explain_many(refused):
+        person = report.subject.id.removeprefix("person:")
+        for option in report.to_dict()["recourse"]["options"]:
+            changed = world
+            for action in option["actions"]:
+                changed = changed.after(person, action)
+                done.add((action["do"], action.get("kind")))
+            no, yes = changed.decide(session, homogenised=model == "rgcn")[person]
+            assert yes > no, option
+            chance = 1 / (1 + np.exp(no - yes))
+            assert option["probabilities"]["invited"] == pytest.approx(chance, abs=1e-4)
+    assert {("set", None), ("drop", "recommends")} <= done
