@@ -21,12 +21,14 @@ from recourse_audit.audit.load import (
 from recourse_audit.errors import InputError, ModelError, SettingsError
 from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.head import with_head
 from recourse_audit.model.probes import SEEN, TIMES_ASKED, TRIALS, probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.roles import InputPort, OutputPort, Signature
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import (
     Agreement,
+    HeadReport,
     ListedOutput,
     ModelInput,
     ModelOutput,
@@ -86,6 +88,7 @@ class Inspection:
     decision: RuleReport | None = None
     agreement: Agreement | None = None
     preprocessing: PreprocessingReport | None = None
+    head: HeadReport | None = None
 
     def __repr__(self) -> str:
         failed = "not probed" if self.probes is None else ", ".join(self.probes.failed)
@@ -119,6 +122,7 @@ class Inspection:
             agreement=self.agreement,
             problem=self.problem,
             preprocessing=self.preprocessing,
+            head=self.head,
         )
 
     @property
@@ -211,6 +215,7 @@ def inspection_of(audit: LoadedAudit, settings: Path) -> Inspection:
         undecided=kinds_to_decide(audit.settings, audit.graph),
         **_apply_rule(audit.settings, audit.recorded, audit),
         preprocessing=None if audit.preprocessing is None else audit.preprocessing.report,
+        head=audit.model.head_report,
     )
 
 
@@ -295,6 +300,7 @@ def inspect_with(
     kinds = model.invent_kinds() if graph is None else graph.kinds
     model.adopt(kinds, complete=False)
     if graph is not None:
+        model = with_head(model, settings, graph, timeout=timeout)
         check_features(model, graph, preprocessing)
     facts = Inspection(
         name=str(settings.path),
@@ -307,13 +313,16 @@ def inspect_with(
     )
     try:
         model = OnnxModel(settings, kinds=kinds, timeout=timeout)
+        model = model if graph is None else with_head(model, settings, graph, timeout=timeout)
         pool = None if graph is None else pool_of(graph)
         names = () if graph is None else graph.feature_names
         probes = probe(model, settings, pool, classes=classes, columns=names)
         probes = probes if graph is None else note_missing_ties(probes, graph)
     except ModelError as error:
-        return replace(facts, signature=model.signature, problem=str(error)), model
-    return replace(facts, signature=model.signature, probes=probes), model
+        facts = replace(facts, head=model.head_report, problem=str(error))
+        return replace(facts, signature=model.signature), model
+    facts = replace(facts, head=model.head_report, probes=probes)
+    return replace(facts, signature=model.signature), model
 
 
 def check_given(path: Path, option: str) -> None:

@@ -31,6 +31,7 @@ from recourse_audit.graph.kinds import on_people, people_settings, with_subject
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.model.batching import QueryBatcher, Repeater, sharing_of
 from recourse_audit.model.decisions import DecisionRule
+from recourse_audit.model.head import check_head_columns, with_head, with_head_columns
 from recourse_audit.model.kind_roles import is_input_of
 from recourse_audit.model.preprocessing import (
     Encoder,
@@ -43,7 +44,6 @@ from recourse_audit.model.queries import pool_of
 from recourse_audit.model.roles import check_complete
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import (
-    PreprocessingInput,
     PreprocessingReport,
     ProbeReport,
 )
@@ -90,9 +90,11 @@ def read_features(
 ) -> tuple[Graph, Preprocessing | None]:
     """Read the graph, or take the one in memory; have the pipeline make its features, if any.
 
-    In a graph of several kinds, those of the people. `subject` says who they are.
+    In a graph of several kinds, those of the people. `subject` says who they are. The columns that
+    only the model's head takes are the last features of the people.
     """
     graph, preprocessing = _read_features(model, settings, subject, graph, timeout)
+    names, origin = model.head_columns, settings.origin
     if isinstance(subject, SubjectColumn):
         graph = with_subject(graph, subject, model.node_types)
     elif subject is not None and (graph.kinds is None or graph.kinds.names[0] != subject):
@@ -101,6 +103,8 @@ def read_features(
             f"{'one kind of nodes' if graph.kinds is None else repr(graph.kinds.names[0])}; leave "
             "it out, or correct it"
         )
+    if preprocessing is None and names:
+        graph = on_people(graph, lambda own: with_head_columns(own, names, origin))
     return graph, preprocessing
 
 
@@ -136,6 +140,7 @@ def _encode(
     pipeline: Pipeline, graph: Graph, origin: str, reports: list[PreprocessingReport]
 ) -> Graph:
     """The graph with the features that the pipeline makes; what is to be said of it is reported."""
+    check_head_columns(graph.columns, pipeline.further)
     pipeline.take(pipeline.find_intakes([*graph.attributes], origin))
     columns = {name: graph.columns[name] for name in pipeline.columns}
     features = pipeline.encode_nodes(columns, graph.ids, origin)
@@ -143,21 +148,13 @@ def _encode(
     report = PreprocessingReport(
         file=pipeline.path.name,
         sha256=pipeline.digest(),
-        inputs=tuple(
-            PreprocessingInput(
-                name=intake.port.name,
-                dtype=intake.port.dtype,
-                shape=intake.port.shape,
-                columns=intake.columns,
-            )
-            for intake in pipeline.intakes
-        ),
+        inputs=tuple(intake.record for intake in pipeline.intakes),
         output=pipeline.output.name,
-        features=features.shape[1],
+        features=features.shape[1] - len(pipeline.further),
         probes=probe_rows(pipeline.encode, columns, features, names),
     )
     reports.append(report)
-    return replace(graph, features=features, feature_names=names)
+    return replace(graph, features=features, feature_names=names, head_only=len(pipeline.further))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +228,7 @@ def open_audit(
         raise ModelError(preprocessing.problem)
     if model is None:
         opened.adopt(graph.kinds, complete=not graph.relations)
-    model = opened
+    model = with_head(opened, settings.model, graph, timeout=timeout)
     check_features(model, graph, preprocessing)
     check_complete(model.signature.inputs, settings.model)
     policy, outcomes = check_against_graph(settings, graph, preprocessing)
@@ -319,7 +316,7 @@ def check_features(
     if model.splits:
         check_widths(model, graph)
         return
-    wanted, given = model.signature.feature_count, graph.features.shape[1]
+    wanted, given = model.signature.feature_count, graph.features.shape[1] - graph.head_only
     if preprocessing is not None and wanted not in (None, given):
         pipeline = preprocessing.encoder
         raise ModelError(
@@ -357,7 +354,7 @@ def check_classes(settings: Settings, model: OnnxModel) -> None:
     if output.classes != len(named):
         raise SettingsError(
             f"decision.classes: names {len(named)} classes ({', '.join(named)}), but the output "
-            f"{output.name!r} of {model.path} has {output.classes}; name them all, in its order"
+            f"{output.name!r} of {model.origin} has {output.classes}; name them all, in its order"
         )
 
 

@@ -21,6 +21,7 @@ from recourse_audit.errors import InputError, ModelError
 from recourse_audit.graph.graph import Floats, Graph, Ints, Ties, build_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.edited_graph import new_ties
+from recourse_audit.model.head import with_head
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.roles import Signature
@@ -282,11 +283,12 @@ def _open_copy(audit: LoadedAudit, path: Path) -> LoadedAudit:
     """The same audit of a copy of the model, which must look the same from outside."""
     own = audit.model.signature
     settings = audit.settings.model.model_copy(update={"path": path, "output_name": None})
-    kinds = audit.graph.kinds
-    copy = OnnxModel(settings, kinds=kinds).signature
+    graph = audit.graph
+    copy = with_head(OnnxModel(settings, kinds=graph.kinds), settings, graph).signature
     settings = settings.model_copy(update={"output_name": own.output.name})
     known = own.output.name in {port.name for port in copy.outputs}
-    model = OnnxModel(settings, kinds=kinds) if known else None
+    body = OnnxModel(settings, kinds=graph.kinds) if known else None
+    model = None if body is None else with_head(body, settings, graph)
     if model is None or _face(model.signature) != _face(own):
         raise ModelError(
             f"{path}: its inputs or outputs are not those of {audit.model.path}, so it is not a "

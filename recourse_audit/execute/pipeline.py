@@ -86,6 +86,7 @@ COMPARING = "Comparing groups"
 WORDS = {
     "versions": "the versions of the program or its packages",
     "model": "the model",
+    "head": "the head of the model",
     "preprocessing": "the pipeline of preprocessing",
     "graph": "the graph",
     "candidates": "the file of candidates",
@@ -120,7 +121,8 @@ def make_fingerprint(
     """What an audit of these subjects depends on; `folder` is that of the settings."""
     return Fingerprint(
         versions=versions(),
-        model=inputs.model.sha256,
+        model=audit.model.body.digest(),
+        head="" if audit.model.head is None else audit.model.head.digest(),
         preprocessing="" if inputs.preprocessing is None else inputs.preprocessing.sha256,
         graph={key: file.sha256 for key, file in inputs.graph.items()},
         candidates=inputs.candidates or "",

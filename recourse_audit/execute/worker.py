@@ -29,8 +29,10 @@ from recourse_audit.errors import AuditError, InputError
 from recourse_audit.execute.process_pool import Failed, ProcessPool, Say, settle
 from recourse_audit.graph.graph import Floats, Graph, Ints, Strings, Ties
 from recourse_audit.graph.kinds import people_settings
+from recourse_audit.model.head import with_head
 from recourse_audit.model.preprocessing import Intake, Pipeline
 from recourse_audit.model.roles import OutputPort
+from recourse_audit.model.sealed_files import SealedFile
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.model import ProbeReport
@@ -291,8 +293,8 @@ def _texts(folder: Path, name: str) -> Strings:
 class AuditJob:
     """All that a worker is told; the arrays are in the folder.
 
-    `model` and `preprocessing` are digests, and `intakes` the columns that the inputs of the latter
-    take.
+    `model`, `head` and `preprocessing` are digests, and `intakes` the columns that the inputs of
+    the last take.
     """
 
     folder: Path
@@ -301,6 +303,7 @@ class AuditJob:
     probes: ProbeReport
     output: OutputPort
     model: str
+    head: str
     preprocessing: str
     intakes: tuple[Intake, ...]
     versions: dict[str, str]
@@ -322,7 +325,8 @@ def prepare_job(folder: Path, audit: LoadedAudit, answers: Floats) -> AuditJob:
         settings=_with_absolute_paths(audit.settings),
         probes=audit.probes,
         output=audit.model.signature.output,
-        model=audit.model.digest(),
+        model=audit.model.body.digest(),
+        head="" if audit.model.head is None else audit.model.head.digest(),
         preprocessing="" if pipeline is None else pipeline.encoder.digest(),
         intakes=() if pipeline is None else pipeline.encoder.intakes,
         versions=versions(),
@@ -338,6 +342,9 @@ class Worker:
         graph = open_shared_graph(job.folder, job.graph)
         model = OnnxModel(settings.model, kinds=graph.kinds, in_worker=in_worker)
         _refuse_changed(model, job.model)
+        model = with_head(model, settings.model, graph, in_worker=in_worker)
+        if model.head is not None:
+            _refuse_changed(model.head, job.head)
         model.with_output(job.output)
         encoder = None  # that of the settings
         if job.preprocessing:
@@ -366,7 +373,7 @@ class Worker:
             return Failed(reason=f"{type(error).__name__}: {error}")
 
 
-def _refuse_changed(sealed: OnnxModel | Pipeline, digest: str) -> None:
+def _refuse_changed(sealed: SealedFile, digest: str) -> None:
     if sealed.digest() != digest:
         raise InputError(f"{sealed.path}: has changed since the audit began; restore it")
 
@@ -390,7 +397,7 @@ def _with_absolute_paths(settings: Settings) -> Settings:
     recourse = {} if candidates is None else {"candidates": candidates.resolve()}
     model = {
         key: path.resolve()
-        for key in ("path", "preprocessing")
+        for key in ("path", "preprocessing", "head")
         if (path := getattr(settings.model, key)) is not None
     }
     return settings.model_copy(

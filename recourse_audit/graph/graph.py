@@ -111,7 +111,8 @@ class Graph:
 
     `arc_row` and `loop_row` say where a query finds what is known of a tie (`model.queries`): in
     the row of the tie, or, for the reversed arcs of relations, as many rows further on as there
-    are ties.
+    are ties. The last `head_only` features of the people, after their block, go into the
+    model's head alone.
     """
 
     ids: Strings
@@ -133,6 +134,7 @@ class Graph:
     neighbour: Indices
     neighbour_pair: Indices
     kinds: Kinds | None = None
+    head_only: int = 0
     more: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     _order: list[Ints] = field(default_factory=list, repr=False, compare=False)
 
@@ -151,6 +153,16 @@ class Graph:
     def person_count(self) -> int:
         """The number of nodes that are decided on, which come first."""
         return self.node_count if self.kinds is None else int(self.kinds.starts[1])
+
+    @property
+    def carried(self) -> Ints | None:
+        """The columns of features that a network takes, without those for its head; None: all."""
+        if not self.head_only:
+            return None
+        width = self.features.shape[1]
+        own = self.kinds.blocks[0][1] if self.kinds and self.relations else width - self.head_only
+        columns: Ints = np.r_[0:own, own + self.head_only : width]
+        return columns
 
     @property
     def relations(self) -> tuple[Relation, ...]:

@@ -318,6 +318,7 @@ def on_people(graph: Graph, change: Callable[[Graph], Graph]) -> Graph:
     if kinds is None or not kinds.relations:
         return change(graph)
     count, (low, high) = graph.person_count, kinds.blocks[0]
+    high += graph.head_only
     own = {n: v for n, v in graph.attributes.items() if n.partition(".")[0] not in kinds.names[1:]}
     people = people_alone(
         Nodes(
@@ -329,12 +330,13 @@ def on_people(graph: Graph, change: Callable[[Graph], Graph]) -> Graph:
         "the graph",
     )
     more = {name: values[:count] for name, values in graph.more.items()}
-    people = change(replace(people, more=more))
+    people = change(replace(people, more=more, head_only=graph.head_only))
     blocks = [(people.features, people.feature_names)]
     for kind, (low, high) in enumerate(kinds.blocks[1:], 1):
         rows = graph.features[kinds.starts[kind] : kinds.starts[kind + 1], low:high]
         blocks.append((rows, graph.feature_names[low:high]))
     features, feature_names, ranges = _stack(blocks, kinds.starts)
+    ranges = ((ranges[0][0], ranges[0][1] - people.head_only), *ranges[1:])
     theirs = {name: values for name, values in graph.attributes.items() if name not in own}
     spread = {n: _spread(values, 0, graph.node_count) for n, values in people.attributes.items()}
     return replace(
@@ -344,6 +346,7 @@ def on_people(graph: Graph, change: Callable[[Graph], Graph]) -> Graph:
         attributes={**spread, **theirs},
         more={n: _spread(values, 0, graph.node_count) for n, values in people.more.items()},
         kinds=replace(kinds, blocks=ranges),
+        head_only=people.head_only,
     )
 
 

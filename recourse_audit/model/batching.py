@@ -243,10 +243,11 @@ class QueryBatcher:
         self._alike = self._find_alike()
         target = signature.port("target")
         self.one_row_per_query = target is not None and target.shape in ((), (1,))
-        if not model.splits and signature.feature_count not in (None, columns):
+        given = columns - model.head_only
+        if not model.splits and signature.feature_count not in (None, given):
             raise ModelError(
                 f"the model takes {signature.feature_count} features and the graph gives "
-                f"{columns}; name the model's features, in its order, in graph.features"
+                f"{given}; name the model's features, in its order, in graph.features"
             )
 
     def with_more_ties(self, more: Pool) -> "QueryBatcher":

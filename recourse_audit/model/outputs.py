@@ -270,7 +270,7 @@ class _Choice:
         if not by_node and self._model.splits:
             raise ModelError(f"{self._model.path}: {self._without_subject(scores)}")
         if not by_node:
-            raise ModelError(f"{self._model.path}: {_not_nodes(scores)}")
+            raise ModelError(f"{self._model.origin}: {_not_nodes(scores)}")
         if name is not None:
             return replace(by_node[0], taken="named in the settings")
         candidates = self._candidates(by_node)
@@ -333,7 +333,7 @@ class _Choice:
         if rivals:
             about = {"graph": "whole graphs", "tie": "ties"}[str(rivals[0].rows)]
             raise ModelError(
-                f"{self._model.path}: the output {_quote(rivals[0].name)} has one row per "
+                f"{self._model.origin}: the output {_quote(rivals[0].name)} has one row per "
                 f"{rivals[0].rows}, so the model may decide on {about}, and what it says about "
                 f"nodes may be a hidden layer; {_list_choices(nodes)}"
             )
@@ -392,7 +392,7 @@ class _Choice:
 
     def _doubt(self, candidates: list[_Candidate], why: str) -> ModelError:
         return ModelError(
-            f"{self._model.path}: several outputs have one row per node, and which of them holds "
+            f"{self._model.origin}: several outputs have one row per node, and which of them holds "
             f"the decision is not beyond doubt ({why}); {_list_choices(candidates)}"
         )
 

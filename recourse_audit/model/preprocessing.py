@@ -16,6 +16,7 @@ happens to be in the batch belong to training, not to the file. `probe_rows` mea
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from recourse_audit.graph.computed import Computation
 from recourse_audit.graph.graph import Floats, Graph, Ints, Strings
 from recourse_audit.model.roles import InputPort, OutputPort
 from recourse_audit.model.session import Session
-from recourse_audit.records.model import PreprocessingProbes
+from recourse_audit.records.model import PreprocessingInput, PreprocessingProbes
 from recourse_audit.settings import GraphSettings, ModelSettings
 
 
@@ -63,7 +64,7 @@ MOST_ROWS = 2**16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intake:
-    """One input of a pipeline, and the columns that it takes."""
+    """One input of a pipeline or head, and the columns that it takes."""
 
     port: InputPort
     columns: tuple[str, ...]
@@ -71,6 +72,13 @@ class Intake:
     @property
     def kind(self) -> ColumnKind:
         return "text" if self.port.dtype == TEXT else "numbers"
+
+    @property
+    def record(self) -> PreprocessingInput:
+        port = self.port
+        return PreprocessingInput(
+            name=port.name, dtype=port.dtype, shape=port.shape, columns=self.columns
+        )
 
     def fill(self, columns: Columns, path: object) -> NDArray[Any]:
         """What the input gets for some rows."""
@@ -102,7 +110,8 @@ class Pipeline(Session):
 
     What follows from columns is computed first, then the pipeline is asked once for all rows. The
     features of `graph` are columns for inputs that are not named after one; its encodings and
-    derived columns follow from those of the table, whether it has them or not.
+    derived columns follow from those of the table, whether it has them or not. The columns of a
+    head (`further`) follow the features as they are.
     """
 
     what, setting, about = "the pipeline", "model.preprocessing", "for "
@@ -118,7 +127,7 @@ class Pipeline(Session):
         assert settings.preprocessing is not None
         super().__init__(settings.preprocessing, settings, timeout=timeout, in_worker=in_worker)
         self.computation = Computation(graph)
-        self._block = graph.features
+        self._block, self.further = graph.features, settings.head_columns
         self._made: dict[str, ColumnKind] = dict.fromkeys(self.computation.maker, "numbers")
         self._made |= dict.fromkeys(self.computation.categories, "text")
         if not self.inputs:
@@ -127,14 +136,15 @@ class Pipeline(Session):
                 "that the model was trained with"
             )
         for port in self.inputs:
-            self._check_port(port)
+            check_port(self.path, port)
         self.output = self._choose(self.outputs, settings.preprocessing_output)
         self.take(())
 
     def take(self, intakes: tuple[Intake, ...]) -> None:
         """Take these columns from now on."""
         self.intakes = intakes
-        self.columns = self.computation.base(tuple(n for i in intakes for n in i.columns))
+        taken = tuple(name for intake in intakes for name in intake.columns)
+        self.columns = self.computation.base((*taken, *self.further))
         self.whole = frozenset(n for i in intakes if i.port.dtype in WHOLE for n in i.columns)
 
     def kinds(self, known: Sequence[str], origin: str) -> Mapping[str, ColumnKind]:
@@ -149,6 +159,8 @@ class Pipeline(Session):
                         f"from the column {name!r}, which gives {kind}; ask for another export, or "
                         "correct the settings of the column"
                     )
+        for name in self.further:
+            kinds.setdefault(name, self._made.get(name, "numbers"))
         return {name: kind for name, kind in kinds.items() if name in known}
 
     def find_intakes(self, known: Sequence[str], origin: str) -> tuple[Intake, ...]:
@@ -191,7 +203,10 @@ class Pipeline(Session):
             )
             for first in range(0, max(count, 1), MOST_ROWS)
         ]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        features = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        if not self.further:
+            return features
+        return np.column_stack((features, *(columns[name] for name in self.further)))
 
     def encode_nodes(self, columns: Columns, ids: Strings, origin: str) -> Floats:
         """Everybody's features; a row that the pipeline cannot take is named by its id."""
@@ -218,7 +233,8 @@ class Pipeline(Session):
 
     def feature_names(self, count: int) -> tuple[str, ...]:
         """The pipeline's features, which have no names of their own: `output[0]`, `output[1]`."""
-        return tuple(f"{self.output.name}[{place}]" for place in range(count))
+        own = range(count - len(self.further))
+        return (*(f"{self.output.name}[{place}]" for place in own), *self.further)
 
     def _find_refused_row(self, columns: Columns) -> int | None:
         """The first row that is refused even alone, found by halving; None if there is none."""
@@ -246,8 +262,8 @@ class Pipeline(Session):
         if len(shape) != 2 or shape[0] != count or raw.dtype.kind not in "biuf":
             raise ModelError(
                 f"{self.path}: the output {self.output.name!r} has shape {[*shape]} for "
-                f"{_rows(count)}, and features have one row for each; name another output with "
-                "model.preprocessing_output, or ask for an export that keeps rows apart"
+                f"{_rows(count)}, and features have one row for each; name another output "
+                "with model.preprocessing_output, or ask for an export that keeps rows apart"
             )
         return raw if raw.dtype.kind == "f" else raw.astype(np.float64)
 
@@ -255,7 +271,7 @@ class Pipeline(Session):
         self, ports: Sequence[InputPort], able: Sequence[str], origin: str
     ) -> dict[str, tuple[str, ...]]:
         """Divide columns among block inputs in order; one of unknown width takes what is left."""
-        widths = [_width(port) for port in ports]
+        widths = [width_of(port) for port in ports]
         wanted, open_ended = sum(width or 0 for width in widths), widths.count(None)
         if not ports:
             return {}
@@ -275,24 +291,6 @@ class Pipeline(Session):
             shares[port.name] = tuple(able[first : first + size])
             first += size
         return shares
-
-    def _check_port(self, port: InputPort) -> None:
-        if port.dtype != TEXT and port.dtype not in NUMBERS:
-            raise ModelError(
-                f"{self.path}: its input {port.describe()} takes neither numbers nor text; ask "
-                "for an export that takes the columns of the node table"
-            )
-        if len(port.shape) not in (1, 2):
-            raise ModelError(
-                f"{self.path}: its input {port.describe()} is neither [N, 1], [N] nor [N, k]; ask "
-                "for an export with one row per person"
-            )
-        if isinstance(port.shape[0], int):
-            raise ModelError(
-                f"{self.path}: its input {port.describe()} takes exactly {port.shape[0]} "
-                f"{'row' if port.shape[0] == 1 else 'rows'}; ask for an export whose first axis "
-                "is dynamic"
-            )
 
     def _choose(self, ports: Sequence[OutputPort], wanted: str | None) -> OutputPort:
         """The output with the features: the one that is named, or the only one that can be."""
@@ -321,7 +319,27 @@ class Pipeline(Session):
         return able[0]
 
 
-def _width(port: InputPort) -> int | None:
+def check_port(path: Path, port: InputPort) -> None:
+    """Refuse an input that takes no columns."""
+    if port.dtype != TEXT and port.dtype not in NUMBERS:
+        raise ModelError(
+            f"{path}: its input {port.describe()} takes neither numbers nor text; ask "
+            "for an export that takes the columns of the node table"
+        )
+    if len(port.shape) not in (1, 2):
+        raise ModelError(
+            f"{path}: its input {port.describe()} is neither [N, 1], [N] nor [N, k]; ask "
+            "for an export with one row per person"
+        )
+    if isinstance(port.shape[0], int):
+        raise ModelError(
+            f"{path}: its input {port.describe()} takes exactly {port.shape[0]} "
+            f"{'row' if port.shape[0] == 1 else 'rows'}; ask for an export whose first axis "
+            "is dynamic"
+        )
+
+
+def width_of(port: InputPort) -> int | None:
     """How many columns an input takes; None where the file leaves it open."""
     if len(port.shape) == 1:
         return 1
@@ -330,7 +348,7 @@ def _width(port: InputPort) -> int | None:
 
 def _takes_one(port: InputPort, *, surely: bool = False) -> bool:
     """Whether an input takes (or may take) a single column."""
-    return _width(port) == 1 or (not surely and _width(port) is None)
+    return width_of(port) == 1 or (not surely and width_of(port) is None)
 
 
 def _rows(count: int) -> str:
@@ -350,8 +368,13 @@ def probe_rows(
     columns: Columns,
     features: Floats,
     feature_names: tuple[str, ...],
+    *,
+    what: str = "pipeline",
+    gives: str = "features",
 ) -> PreprocessingProbes:
     """Ask a pipeline again about the rows that gave `features`: all, some, one, in another order.
+
+    In notes, `what` names it, and `gives` what it gives.
 
     Notes
     -----
@@ -361,9 +384,9 @@ def probe_rows(
     different = (encode(columns) != features).any(axis=0)
     if different.any():
         note = (
-            "THE PIPELINE IS RANDOM: asked twice about the same rows, it gives other features "
-            f"({feature_names[different.argmax()]} is one of them). No figure could be repeated. "
-            "Ask for an export in evaluation mode."
+            f"THE {what.upper()} IS RANDOM: asked twice about the same rows, it gives other "
+            f"{gives} ({feature_names[different.argmax()]} is one of them). No figure could be "
+            "repeated. Ask for an export in evaluation mode."
         )
         return PreprocessingProbes(
             deterministic=False, row_by_row=None, notes={"deterministic": note}
@@ -374,9 +397,9 @@ def probe_rows(
         moved = (np.abs(again - features[rows]) > allowed).any(axis=0)
         if moved.any():
             note = (
-                "THE PIPELINE IS NOT ROW BY ROW: a person's features depend on who else is asked "
-                f"about with them, or in which order ({feature_names[moved.argmax()]} is one of "
-                "them). What is verified about one person would not be what is decided. Ask for "
+                f"THE {what.upper()} IS NOT ROW BY ROW: a person's {gives} depend on who else is "
+                f"asked about with them, or in which order ({feature_names[moved.argmax()]} is one "
+                "of them). What is verified about one person would not be what is decided. Ask for "
                 "an export with the means and ranks of training in it."
             )
             return PreprocessingProbes(

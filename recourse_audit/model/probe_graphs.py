@@ -8,7 +8,7 @@ import numpy as np
 
 from recourse_audit.errors import LimitError, ModelError
 from recourse_audit.graph.graph import Floats, Ints, Kinds
-from recourse_audit.model.queries import Pool, Union, join_graphs, single_graph
+from recourse_audit.model.queries import Pool, Union, join_graphs, select_carried, single_graph
 from recourse_audit.model.session import MADE_UP_ROWS, OnnxModel
 
 # How many hops away from a subject a probe looks.
@@ -72,7 +72,8 @@ def with_other_features(
     nodes[position] = low + first % size
     for start in range(0, size, ROWS_AT_ONCE):
         rows = low + (first + np.arange(start, min(start + ROWS_AT_ONCE, size))) % size
-        different = np.flatnonzero((pool.features[rows] != pool.features[own]).any(axis=1))
+        features = select_carried(pool.features[np.append(rows, own)], pool.carried)
+        different = np.flatnonzero((features[:-1] != features[-1]).any(axis=1))
         if len(different):
             nodes[position] = rows[different[0]]
             break
@@ -160,7 +161,7 @@ def room_for(model: OnnxModel, wanted: int) -> int:
 
 def is_constant(pool: Pool) -> bool:
     """Whether all nodes of a pool have the same features, so that exchanging them shows nothing."""
-    features = pool.features
+    features = select_carried(pool.features, pool.carried)
     return all(
         bool((features[start : start + ROWS_AT_ONCE] == features[0]).all())
         for start in range(0, len(features), ROWS_AT_ONCE)

@@ -20,6 +20,7 @@ from recourse_audit.errors import LimitError, ModelError
 from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.batching import QueryBatcher, guess_kind
 from recourse_audit.model.form_probe import form_of, takes_shared_fields
+from recourse_audit.model.head import probe_head
 from recourse_audit.model.outputs import choose_output
 from recourse_audit.model.probe_graphs import (
     FARTHEST,
@@ -46,6 +47,8 @@ from recourse_audit.settings import ModelSettings
 
 TRIALS = 8
 TIMES_ASKED = 4
+# How many times as many graphs are asked about where the answer may move in steps.
+TIMES_STEPS = 8
 REPEATS = 60
 MOST_COLUMNS = 2000
 STANDARD_ERRORS = 6.0
@@ -85,10 +88,14 @@ def probe(
     """
     generator = np.random.default_rng(seed)
     pools = [pool] if pool is not None else invent_pools(model, generator)
-    padded = model.splits and needs_padding(model, pools, generator)
+    padded = model.splits and needs_padding(model.body, pools, generator)
     model.pad_kinds(padded)
+    probe_head(model, pools[0])
     choose_output(model, settings, pools, classes=classes, seed=seed)
     pools = identify_output(model, settings, pools, generator)
+    if model.body is not model:
+        plain = settings.model_copy(update={"output": None})
+        pools = identify_output(model.body, plain, pools, generator)
     report = replace(Prober(model, pools, generator, columns).report(), padded=padded)
     if settings.depth is None:
         return report
@@ -158,8 +165,8 @@ def identify_output(
     usable = usable or [(pool, raw) for pool, raw in asked if np.isfinite(raw).all(axis=1).any()]
     if not usable:
         raise ModelError(
-            f"{model.path}: every answer to a small graph is NaN or infinite, so the model cannot "
-            "be audited as exported; check that the features are in the units it was trained on"
+            f"{model.origin}: every answer to a small graph is NaN or infinite, so the model "
+            "cannot be audited as exported; check that features are in the units it was trained on"
         )
     rows_seen = np.concatenate([raw for _, raw in usable])
     rows_seen = rows_seen[np.isfinite(rows_seen).all(axis=1)]
@@ -167,15 +174,15 @@ def identify_output(
     if settings.output is not None:
         if settings.output not in ("logits", "score", kind):
             raise ModelError(
-                f"{model.path}: model.output says {settings.output}, but the model's answers are "
+                f"{model.origin}: model.output says {settings.output}, but the model's answers are "
                 f"not ({why}); change model.output to {kind!r}, or leave it out"
             )
         kind, why = settings.output, "declared in the settings"
     columns = rows_seen.shape[1]
     if kind == "score" and columns != 1:
         raise ModelError(
-            f"{model.path}: model.output says score, but the output has {columns} columns; a score "
-            "is one number per node"
+            f"{model.origin}: model.output says score, but the output has {columns} columns; a "
+            "score is one number per node"
         )
     output: OutputPort = replace(
         model.signature.output, kind=kind, why=why, columns=columns, classes=max(columns, 2)
@@ -185,7 +192,11 @@ def identify_output(
 
 
 class Prober:
-    """Asks the paired questions, one method per probe; `columns` are the names of features."""
+    """Asks the paired questions, one method per probe; `columns` are the names of features.
+
+    Of a model with a head, they are about the embeddings that its head takes: the answer of a head
+    made of steps may stay the same where they move. Whether ties matter is asked of the answer.
+    """
 
     def __init__(
         self,
@@ -195,7 +206,8 @@ class Prober:
         columns: Sequence[str] = (),
     ) -> None:
         self._column_names = columns
-        self._model = model
+        self._whole, self._model = model, model.body
+        model = model.body
         self._pools = pools
         self._generator = generator
         self._alone = [QueryBatcher(model, pool, graphs_per_query=1) for pool in pools]
@@ -285,8 +297,15 @@ class Prober:
 
     def ties_matter(self) -> bool:
         """Whether any answer moves when all ties are taken away."""
-        both = self._before_and_after(lambda graph: with_arcs(graph, np.arange(0)), self._exact)
-        return any(self._differs(before, after).any() for before, after in both)
+        batchers, times = self._exact, 1
+        if self._whole is not self._model:
+            times = TIMES_STEPS
+            batchers = [QueryBatcher(self._whole, pool, graphs_per_query=1) for pool in self._pools]
+        return any(
+            self._differs(*both).any()
+            for _ in range(times)
+            for both in self._before_and_after(lambda g: with_arcs(g, np.arange(0)), batchers)
+        )
 
     def _before_and_after(
         self, change: Callable[[Union], Union], batchers: list[QueryBatcher] | None = None

@@ -57,10 +57,12 @@ class Pool:
 
     In a graph of several kinds of nodes, what is said of ties is said twice, first for the arcs of
     all ties from end to end and then for the reversed ones, and `kind` is a channel: twice the
-    number of the relation, plus 1 for reversed arcs.
+    number of the relation, plus 1 for reversed arcs. `carried` are the columns of features that the
+    network takes, if it has a head; the others go from a node into its own answer and no other.
     """
 
     features: Floats
+    carried: Ints | None = None
     weight: NDArray[np.float32] | None = None
     attributes: NDArray[np.float32] | None = None
     kind: NDArray[np.int16] | None = None
@@ -138,11 +140,17 @@ def pool_of(graph: Graph) -> Pool:
         kind = np.concatenate((channel, channel + np.int16(1)))
     return Pool(
         features=graph.features,
+        carried=graph.carried,
         weight=None if ties.weight is None else np.tile(ties.weight, times),
         attributes=None if ties.attributes is None else np.tile(ties.attributes, (times, 1)),
         kind=kind,
         kinds=graph.kinds,
     )
+
+
+def select_carried(features: Floats, carried: Ints | None) -> Floats:
+    """The features that the network takes, without those for its head."""
+    return features if carried is None else features[:, carried]
 
 
 def whole(graph: Graph) -> Union:
@@ -271,13 +279,14 @@ class Feeder:
         if arcs is not None and self._loops:
             self.arc_room = max(arcs - (nodes or arcs // 2), 1)
             self.node_room = max(arcs // 2 - 1, 1) if nodes is None else self.node_room
+        self.carried: Ints | None = None  # columns of the features; all, unless there is a head
         self._inputs = [
             (port, np.dtype(port.dtype), port.has_batch_axis)
             for port in signature.inputs
             if port.role is not None
         ]
         self._writers: dict[Role, Callable[[Prepared, InputPort], np.ndarray]] = {
-            "features": lambda p, _: pad(p.query.features, p.nodes),
+            "features": lambda p, _: pad(select_carried(p.query.features, self.carried), p.nodes),
             "edges": self._edges,
             "sources": lambda p, _: p.ends[0],
             "targets": lambda p, _: p.ends[1],

@@ -5,9 +5,9 @@ Linux and macOS report to their maker. On import they write an id of the machine
 every model that is opened they send its file name, its hashes and more. An audit is nobody else's
 business. The variable is read once, when the library is loaded; workers inherit it.
 
-The model and its preprocessing go through the same door, with the same checks: the runtime gets
-the bytes that were hashed and nothing else, nothing here reads nodes or initialisers, and every
-call ends when its time is up or when it asks for more memory than it may have.
+The model, its preprocessing and its head go through the same door, with the same checks: the
+runtime gets the bytes that were hashed and nothing else, nothing here reads nodes or initialisers,
+and every call ends when its time is up or when it asks for more memory than it may have.
 """
 
 import os
@@ -41,7 +41,7 @@ from recourse_audit.model.roles import (
 )
 from recourse_audit.model.sealed_files import SealedFile
 from recourse_audit.model.split_queries import SplitFeeder
-from recourse_audit.records.model import Direction
+from recourse_audit.records.model import Direction, HeadReport
 from recourse_audit.settings import ModelSettings
 from recourse_audit.settings.inputs import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 
@@ -255,8 +255,13 @@ class OnnxModel(Session):
     """A sealed model in onnxruntime, ready to be asked.
 
     With `complete`, an input without a role is refused; `kinds` are those of the graph, if it has
-    several. The rest is as for any session.
+    several. The rest is as for any session. `origin` is the file that has the answers, and
+    `head_only` how many columns of the features its head alone takes.
     """
+
+    head: Session | None = None
+    head_report: HeadReport | None = None
+    head_only = 0
 
     def __init__(
         self,
@@ -282,7 +287,9 @@ class OnnxModel(Session):
                 check_complete(inputs, settings)
         else:
             inputs = assign_roles(self.inputs, settings, complete=complete)
-        output = self._first_guess(self.outputs, settings)
+        key = "output_name" if settings.head is None else "embedding_output"
+        self._setting = f"model.{key}"
+        output = first_guess(self.path, self.outputs, getattr(settings, key), self._setting)
         self.signature = Signature(inputs=inputs, output=output, outputs=self.outputs)
         if kinds is not None and several:
             self._feeder = SplitFeeder(self.signature, settings, kinds)
@@ -297,6 +304,15 @@ class OnnxModel(Session):
     def invent_kinds(self) -> Kinds | None:
         """The kinds that the inputs speak of, for a model that comes without a graph."""
         return invent_kinds(self.inputs, self._settings, self._try, rows=MADE_UP_ROWS)
+
+    @property
+    def body(self) -> "OnnxModel":
+        """The model that takes the graph: this one, unless it has a head."""
+        return self
+
+    @property
+    def origin(self) -> Path:
+        return self.path
 
     @property
     def splits(self) -> bool:
@@ -377,7 +393,7 @@ class OnnxModel(Session):
         raise ModelError(
             f"{self.path}: the output {self.signature.output.name!r} has {len(rows)} rows for "
             f"{slots} nodes, so it is not a node classifier; name another output with "
-            "model.output_name"
+            f"{self._setting}"
         )
 
     def ask_every(self, query: Query) -> dict[str, NDArray[Any]]:
@@ -397,27 +413,27 @@ class OnnxModel(Session):
         alone = len(query.nodes) + query.arc_count > LARGE
         return self.run(names, self._feeder.fill(query), asked, alone=alone)
 
-    def _first_guess(self, ports: tuple[OutputPort, ...], settings: ModelSettings) -> OutputPort:
-        """The output that the settings name; else the first with scores, until one is chosen."""
-        names = ", ".join(port.name for port in ports)
-        if settings.output_name is not None:
-            named = [port for port in ports if port.name == settings.output_name]
-            if not named:
-                raise ModelError(
-                    f"{self.path}: model.output_name is {settings.output_name!r}, but the outputs "
-                    f"are {names}"
-                )
-            ports = (named[0],)
-        usable = [port for port in ports if port.floating]
-        if usable:
-            return usable[0]
-        if any(port.dtype.startswith(_CONTAINERS) for port in ports):
-            raise ModelError(
-                f"{self.path}: no output is a table of floating-point scores (outputs: {names}): "
-                "scores come as a sequence of maps, as skl2onnx writes them; export the model "
-                "again with zipmap=False"
-            )
+
+def first_guess(
+    path: Path, ports: tuple[OutputPort, ...], wanted: str | None, setting: str
+) -> OutputPort:
+    """The output that a setting names; else the first with scores, until one is chosen."""
+    names = ", ".join(port.name for port in ports)
+    if wanted is not None:
+        named = [port for port in ports if port.name == wanted]
+        if not named:
+            raise ModelError(f"{path}: {setting} is {wanted!r}, but the outputs are {names}")
+        ports = (named[0],)
+    usable = [port for port in ports if port.floating]
+    if usable:
+        return usable[0]
+    if any(port.dtype.startswith(_CONTAINERS) for port in ports):
         raise ModelError(
-            f"{self.path}: no output holds floating-point scores (outputs: {names}); export "
-            "the class scores, not the chosen class"
+            f"{path}: no output is a table of floating-point scores (outputs: {names}): "
+            "scores come as a sequence of maps, as skl2onnx writes them; export the model "
+            "again with zipmap=False"
         )
+    raise ModelError(
+        f"{path}: no output holds floating-point scores (outputs: {names}); export "
+        "the class scores, not the chosen class"
+    )

@@ -15,6 +15,7 @@ class Fingerprint(Record):
 
     versions: dict[str, str]
     model: str
+    head: str
     preprocessing: str
     graph: dict[str, str]
     candidates: str
@@ -33,7 +34,7 @@ class Command(Record):
 
 
 class ModelDigest(Record):
-    """The digest of a model, and of each of its files by name."""
+    """The digest of a model with its head, and of each of its files by name."""
 
     sha256: str
     files: dict[str, str]

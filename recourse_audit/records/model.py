@@ -247,10 +247,10 @@ class ListedOutput(Port):
 
 
 class PreprocessingProbes(Record):
-    """What may be relied on when asking a pipeline; true is good.
+    """What may be relied on when asking a pipeline or a head; true is good.
 
-    `row_by_row`: a person's features do not depend on who else is asked about, nor in which order.
-    It is None where random features leave no way to tell. `notes` has a sentence for every false.
+    `row_by_row`: what it says of a person does not depend on who else is asked about, nor in which
+    order; None where it answers at random. `notes` has a sentence for every false.
     """
 
     deterministic: bool
@@ -264,7 +264,7 @@ class PreprocessingProbes(Record):
 
 
 class PreprocessingInput(Port):
-    """One input of a pipeline as the file declares it, and the columns that it takes, in order."""
+    """One input of a pipeline or head, and the columns that it takes, in order."""
 
     columns: tuple[str, ...]
 
@@ -280,12 +280,24 @@ class PreprocessingReport(Record):
     probes: PreprocessingProbes
 
 
+class HeadReport(Record):
+    """A sealed head: what it takes of the model's `embedding_output`, and of columns."""
+
+    file: str
+    sha256: str
+    embedding_output: str
+    embeddings: int
+    inputs: tuple[PreprocessingInput, ...]
+    probes: PreprocessingProbes
+
+
 class ModelReport(Record):
     """A model's inputs and outputs, and what the probes found.
 
     Where the model cannot be asked at all, `problem` says why and there are no probes. `output` is
     None where several outputs could hold the decision and none is beyond doubt. The rule that
-    decides, and its agreement with decisions on record, are known from an `audit.toml` only.
+    decides, and its agreement with decisions on record, are known from an `audit.toml` only. With
+    a head, the outputs are its outputs, and `sha256` covers both files.
     """
 
     format: Literal[6] = 6
@@ -298,6 +310,7 @@ class ModelReport(Record):
     agreement: Agreement | None = None
     problem: str = ""
     preprocessing: PreprocessingReport | None = None
+    head: HeadReport | None = None
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -9,7 +9,15 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import Field, Tag, field_validator, model_validator
 
 from recourse_audit.settings.expressions import Expression, parse_formula
-from recourse_audit.settings.section import BY_FORM, PLAIN, TABLE, FilePath, Section, Share
+from recourse_audit.settings.section import (
+    BY_FORM,
+    PLAIN,
+    TABLE,
+    FilePath,
+    Section,
+    Share,
+    first_repeated,
+)
 
 EncodingKind = Literal["one_hot", "ordinal", "thermometer", "binned"]
 
@@ -194,6 +202,13 @@ class ModelSettings(Section):
     """A second ONNX file, which turns raw columns of `nodes` into the model's features."""
     preprocessing_output: str | None = None
     """Which of its outputs contains the features, if several could."""
+    head: FilePath | None = None
+    """A further ONNX file, which takes what the model says about a node (its embedding) and makes
+    the decision of it, row by row. `output` and `output_name` are then about its outputs."""
+    head_columns: tuple[str, ...] = ()
+    """Columns of `nodes`, numbers, that the head takes as well, in the order it was trained on."""
+    embedding_output: str | None = None
+    """Which of the model's outputs the head takes, if it has several."""
     depth: int | None = Field(default=None, ge=0, le=16)
     """From how many hops away a node can still affect a decision; probed if absent. A value below
     the probed one is ignored."""
@@ -254,9 +269,14 @@ class ModelSettings(Section):
         return roles
 
     @model_validator(mode="after")
-    def _check_preprocessing(self) -> Self:
+    def _check_chain(self) -> Self:
         if self.preprocessing_output is not None and self.preprocessing is None:
             raise ValueError("has preprocessing_output, but no preprocessing whose output it is")
+        for key in ("head_columns", "embedding_output"):
+            if getattr(self, key) and self.head is None:
+                raise ValueError(f"has {key}, but no head that takes them; name its file in head")
+        if (name := first_repeated(self.head_columns)) is not None:
+            raise ValueError(f"head_columns: names {name!r} twice; remove one of them")
         return self
 
 

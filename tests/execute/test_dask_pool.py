@@ -33,6 +33,7 @@ from tests.bundles import (
     run_here,
 )
 from tests.command import command
+from tests.head_audits import head_audit
 
 SAMPLE = 64
 
@@ -71,6 +72,16 @@ def test_a_cluster_gives_the_bytes_of_one_machine(
     finished = command(*words, "--scheduler", scheduler.scheduler_address)
     assert finished.code == 0, finished.err
     assert contents(tmp_path / "bundle") == contents(folder / "bundle")
+
+
+def test_workers_of_a_cluster_open_the_model_and_its_head(
+    scheduler: LocalCluster, tmp_path: Path
+) -> None:
+    words = ("run", "--no-pages", head_audit(tmp_path), "--sample", "4", "--out")
+    assert command(*words, tmp_path / "here").code == 0
+    finished = command(*words, tmp_path / "there", "--scheduler", scheduler.scheduler_address)
+    assert finished.code == 0, finished.err
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
 
 
 def test_a_worker_of_the_cluster_that_is_killed_costs_nobody_anything(
