@@ -191,7 +191,8 @@ class Audit:
         Parameters
         ----------
         changes
-            One change or several: "drop A-B", "add A-B:kind", "savings=4000", "housing=own".
+            One change or several: "drop A-B", "add A-B:kind", "move A-B:kind to C",
+            "savings=4000", "housing=own".
 
         Examples
         --------
@@ -441,7 +442,7 @@ class Bundle:
             against it. What is refused is in `refused` of the result.
         accept
             Causes that do not keep the letters in `ids` from being signed off: "fragile",
-            "incomplete", "no-reason", "ties-only", "unreviewed".
+            "incomplete", "no-reason", "ties-only", "unnamed", "unreviewed".
         reopen
             Make the letters in `ids` drafts again.
         reviewed

@@ -225,8 +225,8 @@ def words_for(*end: str, together: bool) -> dict[str, Any]:
             "recourse.ties[0].kid: is not a known key; did you mean kind? (and 1 more)",
         ),
         (
-            {"recourse": {"ties": [{"kind": "x", "allow": ["move"]}]}},
-            "recourse.ties[0].allow[0]: must be 'drop' or 'add' (got 'move')",
+            {"recourse": {"ties": [{"kind": "x", "allow": ["cut"]}]}},
+            "recourse.ties[0].allow[0]: must be 'drop', 'add' or 'move' (got 'cut')",
         ),
         (
             {"recourse": {"attributes": [{"name": "x", "step": 0}]}},
@@ -276,7 +276,7 @@ def words_for(*end: str, together: bool) -> dict[str, Any]:
         ),
         (
             {"recourse": {"ties": [{"kind": "x", "whose": "others", "allow": ["add"]}]}},
-            "recourse.ties[0]: a person cannot add a tie between two other people",
+            "recourse.ties[0]: a person cannot add or move a tie between two other people",
         ),
         (
             {"recourse": {"ties": [{"kind": "x", "whose": "mine", "allow": []}]}},

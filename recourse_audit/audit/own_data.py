@@ -96,7 +96,9 @@ class OwnDataReports:
         self._reason: NotAlone = "random_answers" if random else ""
         if not random and not edited.can_stand_alone and _size(edited) > MOST_ARCS:
             self._reason = "depends_on_others"
-        names = audit.graph.feature_names if self._encoder is None else self._encoder.columns
+        width = None if audit.graph.kinds is None else audit.graph.kinds.blocks[0][1]
+        names = audit.graph.feature_names[:width]
+        names = names if self._encoder is None else self._encoder.columns
         self._columns_reason: NoColumns = "random_answers" if random else ""
         if len(names) > MOST_COLUMNS:
             self._columns_reason, names = "too_many_columns", ()
@@ -199,7 +201,9 @@ class OwnDataReports:
             columns[column.name][row] = column.stored
         try:
             with np.errstate(over="ignore"):
-                features[:] = self._encoder.encode(columns) if places else features
+                if places:
+                    encoded = self._encoder.encode(columns)
+                    features[:, : encoded.shape[1]] = encoded
         except LimitError:
             raise
         except ModelError:

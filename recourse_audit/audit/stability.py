@@ -20,19 +20,27 @@ from recourse_audit.audit.report import recourse_search
 from recourse_audit.errors import InputError, ModelError
 from recourse_audit.graph.graph import Floats, Graph, Ints, Ties, build_graph
 from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import Mask
 from recourse_audit.model.edited_graph import new_ties
 from recourse_audit.model.head import with_head
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.roles import Signature
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.records.recourse import Action, Recourse, SetAction, TogetherAction
+from recourse_audit.records.recourse import (
+    Action,
+    MoveAction,
+    Recourse,
+    SetAction,
+    TogetherAction,
+)
 from recourse_audit.records.search import SearchFailure, SearchResult
 from recourse_audit.records.subject import (
     StabilityPoint,
     StabilityReport,
     StabilityRow,
 )
+from recourse_audit.recourse.policy import INCOMING, OUTGOING, WAYS, Policy
 from recourse_audit.search.moexp import Search
 
 SALT = 11
@@ -79,7 +87,8 @@ def _touch(action: Action) -> str:
         return repr(action.attribute)
     if isinstance(action, TogetherAction):
         return repr((action.do, action.kind))
-    return repr((action.do, *sorted(action.tie), action.kind))
+    to = [action.to] if isinstance(action, MoveAction) else []
+    return repr((action.do, *sorted(action.tie), action.kind, *to))
 
 
 def stability_row(
@@ -132,14 +141,20 @@ def curve(rows: Sequence[StabilityRow], *, changed: bool) -> tuple[StabilityPoin
     )
 
 
-def with_link(graph: Graph, subject: int, other: int) -> Graph:
+def with_link(graph: Graph, subject: int, other: int, fits: Mask | None = None) -> Graph:
     """The graph with one more tie from the subject, of the kind that they have most of.
 
-    Its weight and attributes are the usual ones for ties of that kind.
+    Its weight and attributes are the usual ones for ties of that kind; `fits` are the kinds that
+    may lead there.
     """
-    ties, usual = graph.ties, new_ties(graph)
-    own = ties.kind[(ties.source == subject) | (ties.target == subject)]
-    kind = int(np.bincount(own if len(own) else ties.kind, minlength=1).argmax())
+    ties, usual, ends = graph.ties, new_ties(graph), (subject, other)
+    own = (ties.source == subject) | (ties.target == subject)
+    if fits is not None:
+        own &= fits[ties.kind]
+    counts = np.bincount(ties.kind[own] if own.any() else ties.kind, minlength=len(ties.kinds) or 1)
+    kind = int(counts.argmax() if fits is None else np.where(fits, counts, -1).argmax())
+    if graph.relations and graph.relations[kind].source != 0:
+        ends = other, subject
 
     def extend(column: Column, typical: Column) -> Column:
         if column is None or typical is None:
@@ -152,9 +167,10 @@ def with_link(graph: Graph, subject: int, other: int) -> Graph:
         feature_names=graph.feature_names,
         attributes=graph.attributes,
         directed=graph.directed,
+        kinds=graph.kinds,
         ties=Ties(
-            source=np.append(ties.source, np.int32(subject)),
-            target=np.append(ties.target, np.int32(other)),
+            source=np.append(ties.source, np.int32(ends[0])),
+            target=np.append(ties.target, np.int32(ends[1])),
             kind=np.append(ties.kind, ties.kind.dtype.type(kind)),
             kinds=ties.kinds,
             weight=extend(ties.weight, usual.weight),
@@ -190,7 +206,7 @@ def by_links(
     perturbed = (
         ([subject], f"tie to {audit.graph.ids[other]}", with_new_tie(audit, subject, other))
         for subject in subjects
-        for other in _strangers(audit.graph, subject, links, audit.scope.seed)
+        for other in _strangers(audit.policy, subject, links, audit.scope.seed)
     )
     return _explain_again(audit, subjects, "links", perturbed, with_options, done)
 
@@ -266,7 +282,8 @@ def standings(
 
 def with_new_tie(audit: LoadedAudit, subject: int, other: int) -> LoadedAudit:
     """The same audit of a graph in which a subject is tied to somebody else."""
-    graph = with_link(audit.graph, subject, other)
+    fits = None if audit.graph.kinds is None else fitting_kinds(audit.policy, np.array([other]))[0]
+    graph = with_link(audit.graph, subject, other, fits)
     return replace(
         audit,
         graph=graph,
@@ -318,9 +335,18 @@ def _check_reach(audit: LoadedAudit) -> None:
         )
 
 
-def _strangers(graph: Graph, subject: int, count: int, seed: int) -> Iterator[int]:
-    """Other nodes that the subject is not tied to, drawn at random."""
+def fitting_kinds(policy: Policy, nodes: Ints) -> Mask:
+    """Which kinds of ties can lead from somebody to each of some nodes, or back."""
+    columns = WAYS * policy.far_kind[nodes]
+    return np.asarray((policy.fits[:, columns + OUTGOING] | policy.fits[:, columns + INCOMING]).T)
+
+
+def _strangers(policy: Policy, subject: int, count: int, seed: int) -> Iterator[int]:
+    """Other nodes that the subject is not tied to and could be, drawn at random."""
+    graph = policy.graph
     able = np.ones(graph.node_count, bool)
+    if graph.kinds is not None:
+        able &= fitting_kinds(policy, np.arange(graph.node_count)).any(axis=1)
     able[subject] = False
     able[graph.neighbours(subject)] = False
     generator = np.random.default_rng((seed, subject, SALT))

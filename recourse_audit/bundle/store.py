@@ -40,7 +40,7 @@ from recourse_audit.records.bundle import (
 )
 from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.group_figures import GRADES
-from recourse_audit.records.recourse import OUTCOMES, STATUSES, Action, SetAction
+from recourse_audit.records.recourse import OUTCOMES, STATUSES, Action, MoveAction, SetAction
 from recourse_audit.records.search import Tie
 from recourse_audit.records.subject import SubjectReport
 
@@ -91,8 +91,8 @@ RULES = {
     "droppable": {"subject": IS_SUBJECT, "source": IS_PERSON, "target": IS_PERSON},
     "common_actions": {
         "number": "{0} < (SELECT count(*) FROM common_actions)",
-        "do": "({0} IN ('drop', 'add') AND ties IN (1, 2, 'all') AND moves IS NULL AND value IS "
-        "NULL) OR "
+        "do": "({0} IN ('drop', 'add', 'move') AND ties IN (1, 2, 'all') AND moves IS NULL AND "
+        "value IS NULL) OR "
         "({0} = 'set' AND ties IS NULL AND (moves IS NULL) != (value IS NULL))",
     },
     "common_outcomes": {
@@ -465,14 +465,15 @@ def _rows_of(
             (subject, place, step, *row)
             for place, option in enumerate(report.recourse.options)
             for step, action in enumerate(option.actions)
-            for row in _action_rows(action, store)
+            for row in _action_rows(action, report.subject.id, store)
         ),
     )
     yield (
         "droppable",
         (
-            (subject, place, droppable.kind, *_ends(droppable.tie, store))
+            (subject, place, droppable.kind, *ends)
             for place, droppable in enumerate(report.recourse.droppable)
+            if None not in (ends := _ends(droppable.tie, store))
         ),
     )
     outcomes = report.recourse.common_actions
@@ -496,24 +497,28 @@ def _rows_of(
     )
 
 
-def _action_rows(action: Action, store: sqlite3.Connection) -> Iterator[tuple[Value, ...]]:
+def _action_rows(
+    action: Action, subject: str, store: sqlite3.Connection
+) -> Iterator[tuple[Value, ...]]:
     """A row for each tie that an action changes, the cost in the first of them; or one row."""
     if isinstance(action, SetAction):
         changed_to = (action.attribute, action.before, action.after)
         yield (0, action.do, None, None, None, *changed_to, action.cost)
         return
-    for place, tie in enumerate(action.ties):
+    ties = action.ties
+    if isinstance(action, MoveAction):  # the tie that ends, then the new one
+        outward = action.tie[0] == subject
+        ties = (action.tie, (subject, action.to) if outward else (action.to, subject))
+    for place, tie in enumerate(ties):
         cost = 0.0 if place else action.cost
         yield (place, action.do, action.kind, *_ends(tie, store), None, None, None, cost)
 
 
-def _ends(tie: Tie, store: sqlite3.Connection) -> Iterator[int]:
-    """The numbers of the people at the ends of a tie."""
-    for name in tie:
-        row = store.execute("SELECT number FROM people WHERE id = ?", (name,)).fetchone()
-        if row is None:
-            raise DocumentError(f"a report names {name!r}, who is not in the graph")
-        yield int(row[0])
+def _ends(tie: Tie, store: sqlite3.Connection) -> tuple[int | None, ...]:
+    """The numbers of the people at the ends of a tie; None where an end is no person."""
+    find = "SELECT number FROM people WHERE id = ?"
+    rows = (store.execute(find, (name,)).fetchone() for name in tie)
+    return tuple(None if row is None else int(row[0]) for row in rows)
 
 
 @contextmanager

@@ -25,8 +25,8 @@ def explain(
         list[str] | None,
         Option(
             metavar="CHANGE",
-            help="Try a change: 'drop A-B', 'add A-B:kind', 'savings=4000', 'housing=own'. Several "
-            "are tried together.",
+            help="Try a change: 'drop A-B', 'add A-B:kind', 'move A-B:kind to C', 'savings=4000', "
+            "'housing=own'. Several are tried together.",
         ),
     ] = None,
     timeout: ModelTimeout = None,

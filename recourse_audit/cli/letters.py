@@ -52,8 +52,8 @@ def letters(
         list[str] | None,
         typer.Option(
             metavar="ISSUE",
-            help="Sign off despite this: fragile, incomplete, no-reason, ties-only, unreviewed. "
-            "Repeatable.",
+            help="Sign off despite this: fragile, incomplete, no-reason, ties-only, unnamed, "
+            "unreviewed. Repeatable.",
         ),
     ] = None,
     reviewed: Annotated[

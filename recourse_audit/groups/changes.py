@@ -55,9 +55,11 @@ from recourse_audit.settings import GroupSettings
 
 Which = Literal["first", "all"]
 PAIR = "subject, min(source, target), max(source, target)"
+# A tie that moves ends as well; its second row is the new end.
+ENDED = "(do = 'drop' OR do = 'move' AND tie = 0) AND source + target IS NOT NULL"
 DROPPED: dict[Which, str] = {
-    "first": f"SELECT DISTINCT {PAIR} FROM actions WHERE do = 'drop' AND option = 0",  # noqa: S608
-    "all": f"SELECT DISTINCT {PAIR} FROM actions WHERE do = 'drop'",  # noqa: S608
+    "first": f"SELECT DISTINCT {PAIR} FROM actions WHERE {ENDED} AND option = 0",  # noqa: S608
+    "all": f"SELECT DISTINCT {PAIR} FROM actions WHERE {ENDED}",  # noqa: S608
 }
 DROPPABLE = f"SELECT DISTINCT {PAIR} FROM droppable"  # noqa: S608
 # Without a column of communities, the graph is cut into so many parts with few ties between them.

@@ -175,7 +175,7 @@ class Verification(Record):
 
 
 # What speaks against signing a letter off, each to be accepted by its own word.
-Cause = Literal["fragile", "incomplete", "no-reason", "ties-only", "unreviewed"]
+Cause = Literal["fragile", "incomplete", "no-reason", "ties-only", "unnamed", "unreviewed"]
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 
 

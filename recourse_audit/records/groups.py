@@ -20,7 +20,7 @@ from recourse_audit.records.group_figures import (
 )
 from recourse_audit.records.model import Agreement
 
-Do = Literal["drop", "add", "set"]
+Do = Literal["drop", "add", "move", "set"]
 # What a table, or the figures of everybody ("overall"), can go without.
 Part = Literal[
     "table",

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from recourse_audit.records import Record
 from recourse_audit.records.search import Tie
 
+TieWord = Literal["drop", "add", "move"]
 Outcome = Literal["serves", "does_not_serve", "does_not_apply", "not_settled"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 CertificateReason = Literal["already_favourable", "nothing_permitted", "no_room"]
@@ -16,10 +17,13 @@ ForbiddenCode = Literal[
     "node_denied",
     "no_rule_for_ties",
     "only_together",
+    "same_tie",
+    "wrong_end",
     "out_of_reach",
     "tie_exists",
     "no_candidate",
     "not_near",
+    "not_near_kind",
     "protected",
     "no_rule",
     "no_change",
@@ -44,7 +48,7 @@ class CommonAction(Record):
     only together. A number moves `by` so much, in the user's `unit`; a category changes `to`.
     """
 
-    do: Literal["drop", "add", "set"]
+    do: Literal["drop", "add", "move", "set"]
     what: str
     ties: int | Literal["all"] | None = None
     by: float | None = None
@@ -117,6 +121,26 @@ class TogetherAction(Record):
     cost: float = 0.0
 
 
+class MoveAction(Record):
+    """A tie that leaves one far end for another: one change at one cost.
+
+    `to` is the new far end. `shared_by` is how many people have such a tie with it, if it is not a
+    person itself.
+    """
+
+    do: Literal["move"] = "move"
+    tie: Tie
+    to: str
+    kind: str
+    shared_by: int | None = None
+    cost: float = 0.0
+
+    @property
+    def ties(self) -> tuple[Tie, ...]:
+        """The tie that ends, as other changes of ties give theirs."""
+        return (self.tie,)
+
+
 class Move(Record):
     """An attribute before and after, in the user's units. In JSON: `from` and `to`.
 
@@ -145,7 +169,7 @@ class SetAction(Record):
     cost: float = 0.0
 
 
-Action = TieAction | TogetherAction | SetAction
+Action = TieAction | TogetherAction | MoveAction | SetAction
 
 
 class Survival(Record):
@@ -231,13 +255,14 @@ class Option(Record):
 
 
 class Permitted(Record):
-    """How many changes a policy permits a subject: ties to drop and add, levels by attribute.
+    """How many changes a policy permits a subject: ties to drop, add and move, levels by attribute.
 
-    Ties that end together are one change.
+    Ties that end together are one change; a tie may move to several far ends.
     """
 
     drop: int = 0
     add: int = 0
+    move: int = 0
     set: dict[str, int] = field(default_factory=dict)
 
 
@@ -296,7 +321,7 @@ class Certificate(Record):
 
 
 class DroppableTie(Record):
-    """A tie that the policy would let a subject drop."""
+    """A tie that the policy would let a subject drop, or move to another far end."""
 
     tie: Tie
     kind: str

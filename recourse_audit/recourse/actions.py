@@ -1,9 +1,11 @@
 """Every change that the policy permits to one subject, as a table of arrays, and as edits.
 
-An action drops a tie, or all ties of a kind that end together; it adds a tie; or it moves an
-attribute to a level. Actions of one group exclude each other: every change of ties is a group of
-its own, and all levels of linked attributes are one group. Groups are contiguous, so a combination
-is an ascending list of rows of different groups.
+An action drops a tie, or all ties of a kind that end together; it adds a tie; it moves a tie to
+another far end; or it moves an attribute to a level. Actions of one group exclude each other: a new
+tie is a group of its own, so are the end of a tie and all its moves, and so are all levels of
+linked attributes. Groups are contiguous, so a combination is an ascending list of rows of different
+groups. Nor does a combination make the same new tie twice, by two moves, or by a move and by
+adding it.
 
 `action_table` is where the policy is applied: what it does not list is never suggested.
 
@@ -13,7 +15,7 @@ turns all new rows of a batch into features in one call, and what it said about 
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +30,11 @@ from recourse_audit.records.recourse import (
     Action,
     DroppableTie,
     Move,
+    MoveAction,
     Permitted,
     SetAction,
     TieAction,
+    TieWord,
     TogetherAction,
 )
 from recourse_audit.recourse.attributes import (
@@ -41,21 +45,25 @@ from recourse_audit.recourse.attributes import (
     column_of,
     round_value,
 )
-from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy, relations
+from recourse_audit.recourse.policy import OTHERS, OUTGOING, WAYS, Policy
 
-DROP, ADD, SET = range(3)
-TIE_WORDS: tuple[Literal["drop", "add"], ...] = ("drop", "add")
+DROP, ADD, SET, MOVE = range(4)
+TIE_WORDS: dict[TieWord, int] = {"drop": DROP, "add": ADD, "move": MOVE}
 NONE = -1
 LARGEST_KEY = 2**62
 NO_PLACES = np.empty(0, np.int64)
 
 Moves = Sequence[tuple[Movement, Levels]]
 # Ties to drop or to add: their ends, kinds and relations to the subject, and the first arc of one
-# that exists. `owner` is the place of the first tie of those that it ends together with (its own
-# place, unless a rule ends them together); `rule` is the number of that rule, or -1.
+# that exists, or `NONE`. `owner` is the place of the first tie of those that it ends together with
+# (its own place, unless a rule ends them together); `rule` is the number of that rule, or -1. A
+# move is two of them of one owner and one `choice` above 0: the tie that ends, and the new one.
 Ties = NDArray[np.void]
 TIE = np.dtype(
-    [(n, np.int64) for n in ("source", "target", "kind", "relation", "arc", "owner", "rule")]
+    [
+        (name, np.int64)
+        for name in ("source", "target", "kind", "relation", "arc", "owner", "rule", "choice")
+    ]
 )
 
 
@@ -66,22 +74,26 @@ def action_text(action: Action) -> str:
         return f"{action.attribute}={after if isinstance(after, str) else f'{after:.12g}'}"
     if isinstance(action, TogetherAction):
         return f"{action.do} {action.kind}"
-    return f"{action.do} {action.tie[0]}-{action.tie[1]}:{action.kind}"
+    text = f"{action.do} {action.tie[0]}-{action.tie[1]}:{action.kind}"
+    return f"{text} to {action.to}" if isinstance(action, MoveAction) else text
 
 
 class ActionTable:
-    """The actions of one subject: ties to drop, ties to add, then levels of attributes.
+    """The actions of one subject: ties to drop or move, ties to add, then levels of attributes.
 
     Action a changes the ties from `tie_starts[a]` to `tie_starts[a + 1]`: several if they end
-    `together`, none if it sets an attribute. A tie has its ends as node numbers (in order, if it
-    has no direction), and its first arc if it exists. Other actions are levels of the attributes of
+    `together`, the old and the new one if it moves, none if it sets an attribute. A tie has its
+    ends as node numbers (in order, if it has no direction), and its first arc if it exists and
+    ends; it is new otherwise. `new` numbers the ties that actions make, `NONE` for those that make
+    none; there is only a need for it if ties move. Other actions are levels of the attributes of
     `moves`: `move` is the place of the rule there (`NONE` for ties), `steps` how many signed steps
     lead to the level. They set the features `column[changes[a]:changes[a + 1]]` to `number`, in the
     table's units; with an `encoder`, they set columns instead, and the features follow (see
     `assignments`).
 
     The first `tie_actions` are about ties. `own` actions change the subject's own ties, or set an
-    attribute. Those of one `group` exclude each other: a tie, or the levels of a family. `denied`
+    attribute. Those of one `group` exclude each other: what becomes of a tie, or the levels of a
+    family. `denied`
     counts the ties that only the deny list forbids; `unreachable` are levels that only an implied
     attribute forbids.
     """
@@ -94,6 +106,7 @@ class ActionTable:
         adds: Ties,
         moves: Moves,
         *,
+        moved: Ties | None = None,
         denied: int = 0,
         unreachable: Moves = (),
     ) -> None:
@@ -103,24 +116,30 @@ class ActionTable:
         self.moves = moves
         self.denied = denied
         self.unreachable = unreachable
-        drops = drops[np.argsort(drops["owner"], kind="stable")]
-        ended = np.flatnonzero(np.diff(drops["owner"], prepend=-1))
-        ties = np.concatenate((drops, adds))
-        first = np.concatenate((ended, np.arange(len(drops), len(ties))))
+        ended = drops if moved is None else np.concatenate((drops, moved))
+        # For the same owner, a move comes after the end of the tie, and its new tie after the old.
+        ended = ended[np.lexsort((ended["arc"] == NONE, ended["choice"], ended["owner"]))]
+        adds = adds.copy()
+        adds["owner"] = ended["owner"].max(initial=-1) + 1 + np.arange(len(adds))
+        ties = np.concatenate((ended, adds))
+        owner, choice = ties["owner"], ties["choice"]
+        first = np.flatnonzero(np.diff(owner, prepend=-1) | np.diff(choice, prepend=-1))
         lead = ties[first]
         kind, relation = lead["kind"], lead["relation"]
         self.source: Ints = ties["source"]
         self.target: Ints = ties["target"]
-        if not self.graph.directed:
-            ends = self.source, self.target
-            self.source, self.target = np.minimum(*ends), np.maximum(*ends)
+        both_ways = ~policy.one_way[ties["kind"]]
+        ends = self.source[both_ways], self.target[both_ways]
+        self.source[both_ways], self.target[both_ways] = np.minimum(*ends), np.maximum(*ends)
         self.arc: Ints = ties["arc"]
+        do = np.where(lead["choice"] > 0, MOVE, np.where(lead["arc"] == NONE, ADD, DROP))
         levels = [own for _, own in moves]
         sizes = [len(own) for own in levels]
         more = (0, sum(sizes))
-        self.do = np.repeat(np.arange(3, dtype=np.int8), (len(ended), len(adds), more[1]))
+        self.do = np.pad(do.astype(np.int8), more, constant_values=SET)
         self.kind: Ints = np.pad(kind, more)
         self.together: Mask = np.pad(lead["rule"] >= 0, more)
+        self.relation: Ints = np.pad(relation, more)
         self.own: Mask = np.pad(relation != OTHERS, more, constant_values=True)
         self.tie_starts: Ints = np.pad(np.append(first, len(ties)), more, mode="edge")
         self.cost: Floats = np.concatenate(
@@ -128,7 +147,14 @@ class ActionTable:
         )
         self.tie_actions = len(lead)
         family = np.repeat(np.array([movement.family for movement, _ in moves], np.int64), sizes)
-        self.group = np.append(np.arange(len(lead)), len(lead) + family)
+        owned = np.cumsum(np.diff(lead["owner"], prepend=-1) > 0) - 1
+        self.group = np.append(owned, len(lead) + family)
+        self.new: Ints | None = None
+        if (do == MOVE).any():
+            last, nodes = self.tie_starts[1 : len(lead) + 1] - 1, self.graph.node_count
+            key = (kind * nodes + self.source[last]) * nodes + self.target[last]
+            number = np.unique(key, return_inverse=True)[1]
+            self.new = np.pad(np.where(do == DROP, NONE, number), more, constant_values=NONE)
         self.move = np.append(np.full(len(lead), NONE), np.repeat(np.arange(len(moves)), sizes))
         no_steps = np.zeros(len(lead), np.int64)
         self.steps: Ints = np.concatenate((no_steps, *(own.steps for own in levels)))
@@ -144,15 +170,10 @@ class ActionTable:
         return len(self.do)
 
     @cached_property
-    def drops(self) -> int:
-        """How many actions drop ties; they come first."""
-        return int(np.searchsorted(self.do, ADD))
-
-    @cached_property
     def touches(self) -> Ints:
-        """What an action touches: its ties, or an attribute at whatever level."""
+        """What an action touches: its ties, wherever they move, or an attribute at any level."""
         ties = self.tie_actions
-        return np.append(np.arange(ties), ties + self.move[ties:])
+        return np.append(self.group[:ties], ties + self.move[ties:])
 
     def keys(self, combinations: Ints, width: int | None = None) -> NDArray[Any]:
         """A number for each combination (or text, where numbers would be too large).
@@ -172,24 +193,28 @@ class ActionTable:
     @property
     def permits(self) -> Permitted:
         return Permitted(
-            drop=self.drops,
+            drop=int((self.do == DROP).sum()),
             add=int((self.do == ADD).sum()),
+            move=int((self.do == MOVE).sum()),
             set={movement.rule.name: len(levels) for movement, levels in self.moves},
         )
 
     @property
     def droppable(self) -> tuple[DroppableTie, ...]:
-        """The ties that may be dropped, with the ids of their ends."""
+        """The ties that may be dropped or moved, with the ids of their ends."""
+        ended = np.flatnonzero((self.do != ADD) & (np.diff(self.group, prepend=-1) > 0))
         return tuple(
             DroppableTie(tie=tie, kind=self.graph.ties.kinds[self.kind[action]])
-            for action in range(self.drops)
-            for tie in self._tie_names(action)
+            for action in ended[ended < self.tie_actions].tolist()
+            for tie in self._tie_names(action)[: 1 if self.do[action] == MOVE else None]
         )
 
     @cached_property
-    def dropping(self) -> Ints:
-        """The actions that drop ties, one for each tie that may be dropped."""
-        return np.repeat(np.arange(self.drops), np.diff(self.tie_starts[: self.drops + 1]))
+    def dropping(self) -> tuple[Ints, Ints]:
+        """The actions that drop ties, one for each tie that may be dropped, and its first arc."""
+        actions = np.flatnonzero(self.do == DROP)
+        ties, owner = spans(self.tie_starts, actions)
+        return actions[owner], self.arc[ties]
 
     def people(self, actions: Ints) -> Ints:
         """Everybody at an end of the ties that some actions change; the subject if they set."""
@@ -236,7 +261,24 @@ class ActionTable:
         kind, cost = self.graph.ties.kinds[self.kind[action]], float(self.cost[action])
         if self.together[action]:
             return TogetherAction(kind=kind, ties=ties, cost=cost)
-        return TieAction(do=TIE_WORDS[self.do[action]], tie=ties[0], kind=kind, cost=cost)
+        if self.do[action] == MOVE:
+            to = self.destination(action)
+            return MoveAction(
+                tie=ties[0],
+                to=str(self.graph.ids[to]),
+                kind=kind,
+                shared_by=_count_sharing(self.graph, to, int(self.kind[action])),
+                cost=cost,
+            )
+        return TieAction(
+            do="drop" if self.do[action] == DROP else "add", tie=ties[0], kind=kind, cost=cost
+        )
+
+    def destination(self, action: int) -> int:
+        """The new far end of a tie that an action moves."""
+        new = self.tie_starts[action + 1] - 1
+        ends = int(self.source[new]), int(self.target[new])
+        return ends[ends[0] == self.subject]
 
     def _tie_names(self, action: int) -> tuple[tuple[str, str], ...]:
         """The ties of an action, with the ids of their ends."""
@@ -268,16 +310,19 @@ class ActionTable:
 
 def action_table(policy: Policy, subject: int, depth: int | None) -> ActionTable:
     """List what the policy permits to a subject; `depth` is how many hops the model looks."""
-    drops, denied = _drops(policy, subject, depth)
-    parts = [np.empty(0, TIE), *_new_ties(policy, subject)]
+    ties, denied = _ties_to_end(policy, subject, depth)
+    drops = ties[policy.drop[ties["kind"], ties["relation"]]]
+    new = [np.empty(0, TIE), *_new_ties(policy, subject)]
+    adds = np.concatenate(new)
     every = [(movement, movement.levels(policy.graph, subject)) for movement in policy.movements]
     moves = [(movement, levels) for movement, levels in every if len(levels)]
     return ActionTable(
         policy,
         subject,
         drops,
-        np.concatenate(parts),
+        adds[policy.add[adds["kind"], adds["relation"]]],
         sorted(moves, key=lambda move: move[0].family),
+        moved=_moves(policy, ties, new),
         denied=denied,
         unreachable=[(movement, levels) for movement, levels in every if levels.left_out],
     )
@@ -311,7 +356,7 @@ def ties_of(policy: Policy, subject: int, arcs: Ints) -> Ties:
     """The ties with these first arcs, and which of them end together."""
     graph, owner = policy.graph, np.arange(len(arcs))
     kind = graph.ties.kind[graph.arc_tie[arcs]].astype(np.int64)
-    ties = new_ties(graph, subject, graph.arc_source[arcs], graph.arc_target[arcs], kind)
+    ties = new_ties(policy, subject, *graph.ends_of(arcs), kind)
     rule = policy.together[kind, ties["relation"]]
     if (rule >= 0).any():
         key = np.where(rule < 0, -1 - owner, kind * len(policy.rules) + rule)
@@ -322,23 +367,53 @@ def ties_of(policy: Policy, subject: int, arcs: Ints) -> Ties:
 
 
 def new_ties(
-    graph: Graph, subject: int, source: Ints | Indices, target: Ints | Indices, kind: Ints
+    policy: Policy, subject: int, source: Ints | Indices, target: Ints | Indices, kind: Ints
 ) -> Ties:
     """Ties that do not exist; each is a change of its own."""
     ties = np.zeros(len(kind), TIE)
     ties["source"], ties["target"], ties["kind"] = source, target, kind
-    ties["relation"] = relations(graph, subject, source, target)
-    ties["owner"], ties["rule"] = np.arange(len(ties)), -1
+    ties["relation"] = policy.relations(subject, source, target, kind)
+    ties["owner"], ties["arc"], ties["rule"] = np.arange(len(ties)), NONE, -1
     return ties
 
 
-def _drops(policy: Policy, subject: int, depth: int | None) -> tuple[Ties, int]:
-    """Ties that may be dropped, and how many only the deny list forbids.
+def move_ties(old: Ties, new: Ties) -> Ties:
+    """Moves of some ties, each to the new tie beside it; all moves of a tie have its owner."""
+    moved = np.concatenate((old, new))
+    moved["owner"] = np.tile(old["owner"], 2)
+    moved["choice"] = np.tile(1 + np.arange(len(old)), 2)
+    return moved
+
+
+def _moves(policy: Policy, ties: Ties, new: Sequence[Ties]) -> Ties:
+    """Every move of a tie that may move to a new tie of its kind and relation."""
+    ties = ties[policy.move[ties["kind"], ties["relation"]]]
+    moves = [np.empty(0, TIE)]
+    for others in (part for part in new if len(part)):
+        same = [ties[name] == others[name][0] for name in ("kind", "relation")]
+        alike = ties[same[0] & same[1]]
+        old, place = (part.ravel() for part in np.indices((len(alike), len(others))))
+        moves.append(move_ties(alike[old], others[place]))
+    return np.concatenate(moves)
+
+
+def _count_sharing(graph: Graph, node: int, kind: int) -> int | None:
+    """How many people have a tie of a kind with a node; None if it is a person."""
+    if node < graph.person_count:
+        return None
+    arcs = own_arcs(graph, node)
+    source, target = graph.ends_of(arcs[graph.ties.kind[graph.arc_tie[arcs]] == kind])
+    others = np.unique(np.where(source == node, target, source))
+    return int((others < graph.person_count).sum())
+
+
+def _ties_to_end(policy: Policy, subject: int, depth: int | None) -> tuple[Ties, int]:
+    """Ties that may be dropped or moved, and how many only the deny list forbids.
 
     Where one of several that end together is never suggested, none of them is.
     """
     ties, nodes = ties_to_drop(policy, subject, depth), policy.denied_nodes
-    allowed = policy.drop[ties["kind"], ties["relation"]]
+    allowed = (policy.drop | policy.move)[ties["kind"], ties["relation"]]
     denied = policy.denied[ties["kind"]]
     for end in (ties["source"], ties["target"]):
         denied = denied | (nodes[end] & (end != subject))
@@ -357,25 +432,28 @@ def _pairs_around(graph: Graph, subject: int, depth: int | None) -> Ints:
 
 
 def _new_ties(policy: Policy, subject: int) -> Iterator[Ties]:
-    """Ties that may be added: by kind, by direction, then by the other end."""
-    graph, near = policy.graph, None
-    for kind, relation in np.argwhere(policy.add).tolist():
-        if relation == INCOMING and not graph.directed:
-            continue
+    """Ties that may be added or moved to: by kind, by relation, then by the other end."""
+    graph, around = policy.graph, None
+    wanted = (policy.add | policy.move) & ~policy.denied[:, None]
+    for kind, relation in np.argwhere(wanted).tolist():
         if policy.candidates is not None:
             others = _candidate_ends(policy, subject, kind, relation)
         elif policy.near[kind, relation]:
-            if near is None:
-                around = neighbourhood(graph, np.array([subject]), 2)
-                near = around.nodes[around.hops == 2].astype(np.int64)
-            others = near
+            # Whoever has a tie with a node of another kind is a tie farther from the next of them.
+            most = 3 if graph.kinds is not None and relation >= WAYS else 2
+            if around is None:
+                around = neighbourhood(graph, np.array([subject]), 2 if graph.kinds is None else 3)
+            others = around.nodes[(around.hops >= 2) & (around.hops <= most)].astype(np.int64)
         else:
             others = np.delete(np.arange(graph.node_count), subject)
         others = np.setdiff1d(others, find_tied(policy, subject, kind, relation))
+        others = others[policy.far_kind[others] == relation // WAYS]
         others = others[~policy.denied_nodes[others]]
         own = np.full(len(others), subject)
-        source, target = (own, others) if relation == OUTGOING else (others, own)
-        yield new_ties(graph, subject, source, target, np.full(len(others), kind))
+        source, target = (own, others) if relation % WAYS == OUTGOING else (others, own)
+        if graph.relations and graph.relations[kind].source != 0:
+            source, target = others, own
+        yield new_ties(policy, subject, source, target, np.full(len(others), kind))
 
 
 def _candidate_ends(policy: Policy, subject: int, kind: int, relation: int) -> Ints:
@@ -385,8 +463,9 @@ def _candidate_ends(policy: Policy, subject: int, kind: int, relation: int) -> I
     rows = listed.of(subject)
     if listed.kind is not None:
         rows = rows[listed.kind[rows] == kind]
-    if policy.graph.directed:
-        rows = rows[(listed.source[rows] == subject) == (relation == OUTGOING)]
+    sides = {(relation.source, relation.target) for relation in policy.graph.relations[kind:][:1]}
+    if policy.one_way[kind] and all(source == target for source, target in sides):
+        rows = rows[(listed.source[rows] == subject) == (relation % WAYS == OUTGOING)]
     outward = listed.source[rows] == subject
     return np.where(outward, listed.target[rows], listed.source[rows]).astype(np.int64)
 
@@ -426,24 +505,25 @@ class ActionEdits:
 
     def _drops(self, combinations: Ints, do: Ints) -> Ints:
         """Edits and arcs: two arcs next to each other, unless ties have a direction."""
-        edit, column = np.nonzero(do == DROP)
+        edit, column = np.nonzero((do == DROP) | (do == MOVE))
         ties, owner = spans(self._table.tie_starts, combinations[edit, column])
         edit, arc = edit[owner], self._table.arc[ties]
+        edit, arc = edit[arc != NONE], arc[arc != NONE]
         if self._table.graph.directed:
             return np.stack((edit, arc))
         return np.stack((np.repeat(edit, 2), np.column_stack((arc, arc + 1)).ravel()))
 
     def _adds(self, combinations: Ints, do: Ints) -> Ints:
-        """Edits, sources, targets and rows of ties; a change adds one tie."""
+        """Edits, sources, targets and rows of ties; a change adds one tie, its last."""
         table = self._table
-        edit, column = np.nonzero(do == ADD)
+        edit, column = np.nonzero((do == ADD) | (do == MOVE))
         action = combinations[edit, column]
-        place = table.tie_starts[action]
+        place = table.tie_starts[action + 1] - 1
         source, target = table.source[place], table.target[place]
-        tie = len(table.graph.ties) + table.kind[action]
+        forward, back = table.graph.new_rows(table.kind[action])
         if table.graph.directed:
-            return np.stack((edit, source, target, tie))
-        pairs = ((edit, edit), (source, target), (target, source), (tie, tie))
+            return np.stack((edit, source, target, forward))
+        pairs = ((edit, edit), (source, target), (target, source), (forward, back))
         return np.stack([np.column_stack(pair).ravel() for pair in pairs])
 
     def _replacements(self, combinations: Ints, do: Ints) -> tuple[Ints, Ints, Floats]:
@@ -459,7 +539,8 @@ class ActionEdits:
         features = np.repeat(self._own[None], len(chosen), axis=0)
         with np.errstate(over="ignore"):
             if table.encoder is not None:
-                features[:] = self._encode(table.encoder, chosen)
+                encoded = self._encode(table.encoder, chosen)
+                features[:, : encoded.shape[1]] = encoded
             else:
                 place, column = np.nonzero(chosen != NONE)
                 entry, owner = spans(table.changes, chosen[place, column])

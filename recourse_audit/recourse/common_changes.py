@@ -1,9 +1,9 @@
 """Common changes: the same for everybody, tried one by one on each subject.
 
 The list comes from the policy alone: one tie of a kind, and two, or all of them where they end
-together; each attribute by 1, 2, 4, 8, … steps, as far as its range goes; each category that may be
-suggested. So groups can be compared in whom a change serves, which options that differ from person
-to person do not allow.
+together; one new tie, and one that moves; each attribute by 1, 2, 4, 8, … steps, as far as its
+range goes; each category that may be suggested. So groups can be compared in whom a change serves,
+which options that differ from person to person do not allow.
 
 A change that leaves a choice (which tie is dropped?) serves a subject if one of the ways to make it
 does. Only ways that the policy permits are tried, so whoever is served has an option.
@@ -18,9 +18,9 @@ import numpy as np
 
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.graph import Ints
-from recourse_audit.model.decisions import Decisions
-from recourse_audit.records.recourse import CommonAction, CommonOutcome, Outcome
-from recourse_audit.recourse.actions import ADD, DROP, NONE, ActionTable
+from recourse_audit.model.decisions import Decisions, Mask
+from recourse_audit.records.recourse import CommonAction, CommonOutcome, Outcome, TieWord
+from recourse_audit.recourse.actions import NONE, TIE_WORDS, ActionTable
 from recourse_audit.recourse.attributes import Movement, round_value
 from recourse_audit.recourse.conditions import SubjectConditions
 from recourse_audit.recourse.policy import Policy
@@ -51,8 +51,7 @@ class ListedChange:
     def rows(self, table: ActionTable) -> Ints:
         """The subject's changes of which this action takes one, or two; own ties come first."""
         if self.action.do != "set":
-            do = DROP if self.action.do == "drop" else ADD
-            alike = (table.do == do) & (table.kind == self.kind)
+            alike = (table.do == TIE_WORDS[self.action.do]) & (table.kind == self.kind)
             rows = np.flatnonzero(alike & (table.together == (self.action.ties == "all")))
             return rows[np.argsort(~table.own[rows], kind="stable")]
         names = [movement.rule.name for movement, _ in table.moves]
@@ -85,8 +84,10 @@ def _of_ties(policy: Policy) -> Iterator[ListedChange]:
         if not policy.denied[kind] and together.any():
             action = CommonAction(do="drop", what=name, ties="all")
             yield ListedChange(action=action, tier=0, kind=kind)
-        if policy.add[kind].any():
-            action = CommonAction(do="add", what=name, ties=1)
+        allowed: dict[TieWord, Mask] = {"add": policy.add, "move": policy.move}
+        wanted = [do for do, table in allowed.items() if table[kind].any()]
+        for do in () if policy.denied[kind] else wanted:
+            action = CommonAction(do=do, what=name, ties=1)
             yield ListedChange(action=action, tier=0, kind=kind)
 
 

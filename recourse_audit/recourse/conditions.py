@@ -7,7 +7,7 @@ A combination after which a derived column has no finite value is left out in th
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from math import comb
+from math import comb, perm
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from recourse_audit.graph.computed import evaluate
 from recourse_audit.graph.graph import Ints
 from recourse_audit.model.decisions import Mask
 from recourse_audit.records.recourse import Forbidden, LeftOut, LeftOutLevels, forbid
-from recourse_audit.recourse.actions import NONE, SET, ActionTable
+from recourse_audit.recourse.actions import ADD, DROP, MOVE, NONE, SET, ActionTable
 from recourse_audit.recourse.attributes import Value, column_from, column_of
 from recourse_audit.recourse.policy import Conditions
 
@@ -46,8 +46,48 @@ def counts(group: Ints, most: int) -> list[int]:
     return total
 
 
-def every(group: Ints, size: int) -> Ints:
-    """All combinations of one size, in lexicographic order."""
+def tie_counts(table: ActionTable, most: int) -> list[int]:
+    """How many combinations of changes of ties there are of each size, in exact whole numbers.
+
+    All ties that may move to some new ties may move to each of them, and none of these is made
+    twice: of t ties, j move to different ones of n new ties in (t over j) n! / (n - j)! ways.
+    """
+    do, group = table.do[: table.tie_actions], table.group[: table.tie_actions]
+    alike = (table.kind * (table.relation.max(initial=0) + 1) + table.relation)[: len(do)]
+    moving = np.unique(alike[do == MOVE])
+    total = counts(group[~np.isin(alike, moving)], most)
+    for number in moving.tolist():
+        inside = alike == number
+        ends, adds, moves = (int((do[inside] == what).sum()) for what in (DROP, ADD, MOVE))
+        ties = len(np.unique(group[inside & (do == MOVE)]))
+        new = moves // ties
+        assert {ends, adds} <= {0, ties, new}, "not all ties may move to the same new ones"
+        ways = [0] * (most + 1)
+        for moved in range(min(ties, new, most) + 1):
+            rest = (ties - moved) * bool(ends) + (new - moved) * bool(adds)
+            for more in range(most - moved + 1):
+                ways[moved + more] += comb(ties, moved) * perm(new, moved) * comb(rest, more)
+        total = _joined(total, ways)
+    return total
+
+
+def _joined(one: Sequence[int], other: Sequence[int]) -> list[int]:
+    """How many combinations of two independent parts there are, by size."""
+    sizes = range(len(one))
+    return [sum(one[part] * other[size - part] for part in range(size + 1)) for size in sizes]
+
+
+def repeats(rows: Ints, labels: Ints | None) -> Mask:
+    """Which combinations have two actions of one label, other than `NONE`."""
+    if labels is None:
+        return np.zeros(len(rows), bool)
+    chosen = np.sort(labels[rows], axis=1)
+    again: Mask = (chosen[:, 1:] == chosen[:, :-1]) & (chosen[:, 1:] != NONE)
+    return np.asarray(again.any(axis=1))
+
+
+def every(group: Ints, size: int, new: Ints | None = None) -> Ints:
+    """All combinations of one size, in lexicographic order; none makes a `new` tie twice."""
     count = len(group)
     after = np.searchsorted(group, group, side="right")
     rows: Ints = np.arange(count)[:, None]
@@ -57,6 +97,7 @@ def every(group: Ints, size: int) -> Ints:
         owner = np.repeat(np.arange(len(rows)), number)
         within = np.arange(len(owner)) - np.repeat(np.cumsum(number) - number, number)
         rows = np.column_stack((rows[owner], start[owner] + within))
+        rows = rows if new is None else rows[~repeats(rows, new)]
     return rows
 
 
@@ -69,7 +110,8 @@ def count_possible(table: ActionTable, most: int) -> int:
         np.full(levels.left_out.total(), table.tie_actions + movement.family)
         for movement, levels in table.unreachable
     ]
-    return sum(counts(np.concatenate((table.group, *unreachable)), most)[1:])
+    sets = np.concatenate((table.group[table.tie_actions :], *unreachable))
+    return sum(_joined(tie_counts(table, most), counts(sets, most))[1:])
 
 
 class SubjectConditions:
@@ -129,7 +171,8 @@ class SubjectConditions:
         """How many combinations of at most so many changes are left out, and why."""
         table, texts = self._table, self._conditions.texts
         broken = self._count_broken(max_changes) if self._apply else Counter[int]()
-        permitted = sum(counts(table.group, max_changes)[1:])
+        sets = counts(table.group[table.tie_actions :], max_changes)
+        permitted = sum(_joined(tie_counts(table, max_changes), sets)[1:])
         return LeftOut(
             implications=count_possible(table, max_changes) - permitted,
             conditions=None if broken is None else sum(broken[n] for n in range(len(texts))),
@@ -146,12 +189,12 @@ class SubjectConditions:
         """How many combinations break which condition; None if there are too many to count."""
         table = self._table
         own = np.flatnonzero(table.do == SET)
-        ties = len(table) - len(own)
+        ties = tie_counts(table, max_changes)
         if sum(counts(table.group[own], max_changes)) > MOST_COUNTED:
             return None
         broken: Counter[int] = Counter()
         for size in range(1, max_changes + 1):
-            beside = sum(comb(ties, number) for number in range(max_changes - size + 1))
+            beside = sum(ties[: max_changes - size + 1])
             rows = own[every(table.group[own], size)]
             for first in range(0, len(rows), AT_ONCE):
                 verdicts = self._verdicts(rows[first : first + AT_ONCE])

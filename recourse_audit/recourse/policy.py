@@ -2,7 +2,8 @@
 
 Vocabulary
 ----------
-relation   how a tie lies to the subject: it leads from them, leads to them, or is between others.
+relation   how a tie lies to the subject: it leads from them, leads to them, or is between others;
+           and, where nodes are of several kinds, the kind of node at its far end.
 rule       the first rule that matches a tie's kind and relation applies to it.
 denied     a kind that is never suggested, whatever the rules (see `deny_list`): a kind of tie, or
            the kind of the node at its far end.
@@ -19,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.graph.columns import near_matches
@@ -41,13 +43,13 @@ from recourse_audit.recourse.proxies import SAME, ProxySearch
 from recourse_audit.settings import (
     AttributeRule,
     ConditionSettings,
-    RecourseSettings,
     Settings,
     TieRule,
 )
 from recourse_audit.settings.expressions import ColumnName, Comparison, Expression, parse_condition
 
 OUTGOING, INCOMING, OTHERS = range(3)
+WAYS = 3
 RELATIONS = {
     "own": (OUTGOING, INCOMING),
     "outgoing": (OUTGOING,),
@@ -112,21 +114,33 @@ class Conditions:
 class Policy:
     """The rules for one graph; tables have one row per kind of tie and one column per relation.
 
-    Opening it checks the settings against the graph; the first mistake is reported with its key.
-    `together` numbers the rule by which all own ties of a kind end as one change; -1 if they end
-    one by one.
+    Where rules can tell far ends apart by their kind (`far_names`, `far_kind` by node), there are
+    three columns per kind of far end; ties between others use the first three. `fits` says which
+    ties there can be. Opening a policy checks the settings against the graph; the first mistake is
+    reported with its key. `together` numbers the rule by which all own ties of a kind end as one
+    change; -1 if they end one by one.
     """
 
     def __init__(self, settings: Settings, graph: Graph, encoder: Encoder | None = None) -> None:
         """`encoder` is that of the settings' encodings and formulas, unless another is given."""
         encoder = encoder_of(settings.graph, graph) if encoder is None else encoder
-        recourse, kinds = settings.recourse, graph.ties.kinds
+        recourse = settings.recourse
         self.settings = recourse
         self.graph = graph
         self.encoder = encoder
         self.protected = settings.groups.attributes
-        node_kinds = kinds_of_nodes(settings, graph)
-        self.denied = _check_ties(recourse, kinds, node_kinds, directed=graph.directed)
+        self.rules = recourse.ties or DEFAULT_RULES
+        node_kinds, codes = kinds_of_nodes(settings, graph)
+        self.far_names: tuple[str, ...] = ("",)
+        self.far_kind: Ints = np.zeros(graph.node_count, np.int64)
+        if graph.kinds is not None:
+            self.far_names = graph.kinds.names
+            self.far_kind = graph.kinds.of(np.arange(graph.node_count))
+        elif any(rule.to_kind is not None for rule in self.rules):
+            self.far_names, self.far_kind = node_kinds, codes
+        self.one_way = one_way(graph)
+        self.fits = _possible_relations(graph, self.one_way, self.far_kind, len(self.far_names))
+        self.denied = self._check_ties(node_kinds)
         checks = _AttributeChecks(settings, graph, encoder)
         checks.check_rules()
         self.movements = movements_of(graph, recourse.attributes, checks.labels)
@@ -141,24 +155,29 @@ class Policy:
         )
         checks.check_conditions(self.conditions)
         checks.check_cut_off()
-        self.rules = recourse.ties or DEFAULT_RULES
-        self.drop, self.add, self.near = (np.zeros((len(kinds), 3), bool) for _ in range(3))
-        self.cost = np.zeros((len(kinds), 3))
-        self.together = np.full((len(kinds), 3), -1)
+        shape = self.fits.shape
+        self.drop, self.add, self.move, self.near = (np.zeros(shape, bool) for _ in range(4))
+        self.cost = np.zeros(shape)
+        self.together = np.full(shape, -1)
         for number, rule in reversed([*enumerate(self.rules)]):
-            matched = np.array([rule.kind in (ANY, kind) for kind in kinds], bool)
-            for relation in RELATIONS[rule.whose]:
-                self.drop[matched, relation] = "drop" in rule.allow
-                self.together[matched, relation] = number if rule.together else -1
-                self.add[matched, relation] = "add" in rule.allow
-                self.near[matched, relation] = rule.to == "near"
-                self.cost[matched, relation] = rule.cost
-        self.add[:, OTHERS] = False
-        self.add &= ~self.denied[:, None]
-        never = {kind for kind in set(node_kinds) if is_denied(kind) or kind in recourse.never}
-        self.denied_nodes: Mask = np.zeros(graph.node_count, bool)
-        if node_kinds:
-            self.denied_nodes[:] = [kind in never for kind in node_kinds]
+            matched = self._cells(rule)
+            self.drop[matched] = "drop" in rule.allow
+            self.together[matched] = number if rule.together else -1
+            self.add[matched] = "add" in rule.allow
+            self.move[matched] = "move" in rule.allow
+            self.near[matched] = rule.to == "near"
+            self.cost[matched] = rule.cost
+        own = self.fits.copy()
+        own[:, OTHERS::WAYS] = False
+        self.add &= own & ~self.denied[:, None]
+        self.move &= own
+        # That people are tied to others of their own kind says nothing about them.
+        people = () if graph.kinds is None else graph.kinds.names[:1]
+        never = [
+            kind in recourse.never or (kind not in people and is_denied(kind))
+            for kind in node_kinds
+        ]
+        self.denied_nodes: Mask = np.array([*never, False], bool)[codes]
         self.candidates: Candidates | None = None
         if recourse.candidates is not None:
             self.candidates = read_candidates(recourse.candidates, graph, settings.graph)
@@ -170,75 +189,142 @@ class Policy:
         return other
 
     def rule_for(self, kind: str, relation: int) -> TieRule | None:
-        for rule in self.rules:
-            if rule.kind in (ANY, kind) and relation in RELATIONS[rule.whose]:
-                return rule
-        return None
+        place = self.graph.ties.kinds.index(kind)
+        return next((rule for rule in self.rules if self._cells(rule)[place, relation]), None)
+
+    def relations(
+        self, subject: int, source: Ints | Indices, target: Ints | Indices, kind: Ints
+    ) -> Ints:
+        """The relation of ties of some kinds from `source` to `target` to a subject.
+
+        Own ties without a direction count as outgoing. Nobody asks about a tie from a node to
+        itself, because such ties are never changed.
+        """
+        incoming = np.where(self.one_way[kind], INCOMING, OUTGOING)
+        outward, inward = np.equal(source, subject), np.equal(target, subject)
+        own = (
+            np.where(outward, OUTGOING, incoming)
+            + WAYS * self.far_kind[np.where(outward, target, source)]
+        )
+        return np.where(outward | inward, own, OTHERS)
+
+    def _cells(self, rule: TieRule) -> Mask:
+        """The kinds of ties and the relations that a rule covers."""
+        kinds = np.array([rule.kind in (ANY, kind) for kind in self.graph.ties.kinds], bool)
+        ways = np.isin(np.arange(WAYS), RELATIONS[rule.whose])
+        far = np.array([rule.to_kind in (None, name) for name in self.far_names], bool)
+        return kinds[:, None] & (far[:, None] & ways).ravel()
+
+    def _check_ties(self, node_kinds: Sequence[str]) -> Mask:
+        """Refuse rules for ties that cannot be meant; mark the kinds that are never suggested."""
+        recourse, kinds = self.settings, self.graph.ties.kinds
+        for place, kind in enumerate(recourse.never):
+            known = (*kinds, *node_kinds)
+            if kind not in known:
+                raise SettingsError(
+                    f"recourse.never[{place}]: there is no kind of tie {kind!r}; "
+                    f"{_hint(kind, known)}"
+                )
+        denied = np.array([is_denied(kind) or kind in recourse.never for kind in kinds], bool)
+        for place, rule in enumerate(recourse.ties):
+            key = f"recourse.ties[{place}]"
+            if rule.kind != ANY and rule.kind not in kinds:
+                hint = _hint(rule.kind, kinds, ANY)
+                raise SettingsError(f"{key}.kind: there is no kind of tie {rule.kind!r}; {hint}")
+            if rule.to_kind is not None and rule.to_kind not in self.far_names:
+                hint = (
+                    near_matches(rule.to_kind, self.far_names)
+                    if self.far_names
+                    else "no column of the nodes says what kind each is (recourse.node_kind)"
+                )
+                raise SettingsError(
+                    f"{key}.to_kind: there is no kind of node {rule.to_kind!r}; {hint}"
+                )
+            if rule.kind != ANY and rule.allow and denied[kinds.index(rule.kind)]:
+                raise SettingsError(
+                    f"{key}: allows changes of {rule.kind!r}, a kind that is never suggested; set "
+                    "allow to [] or leave the rule out"
+                )
+            cells = self._cells(rule) & self.fits
+            if self.graph.kinds is not None and not cells.any():
+                to = "" if rule.to_kind is None else f" to a node of the kind {rule.to_kind!r}"
+                raise SettingsError(
+                    f"{key}: can never match, because nobody can have a tie like that{to}; correct "
+                    "kind, to_kind or whose, or leave the rule out"
+                )
+            for earlier, other in enumerate(recourse.ties[:place]):
+                covers = not (cells & ~self._cells(other)).any() and other.kind in (ANY, rule.kind)
+                if covers and len(kinds):
+                    raise SettingsError(
+                        f"{key}: can never match, because recourse.ties[{earlier}] matches "
+                        "everything that it does; put the narrower rule first, or leave one out"
+                    )
+        return denied
 
     def movement(self, name: str) -> Movement | None:
         return next((movement for movement in self.movements if movement.rule.name == name), None)
 
 
-def relations(
-    graph: Graph, subject: int, source: Ints | Indices | int, target: Ints | Indices | int
-) -> Ints:
-    """The relation of ties from `source` to `target` to a subject.
+def one_way(graph: Graph) -> Mask:
+    """Whether ties of each kind have a direction."""
+    if graph.relations:
+        return np.array([relation.directed for relation in graph.relations], bool)
+    return np.full(len(graph.ties.kinds), graph.directed)
 
-    Own ties without a direction count as outgoing. Nobody asks about a tie from a node to itself,
-    because such ties are never changed.
+
+def _possible_relations(graph: Graph, one_way: Mask, far_kind: Ints, count: int) -> Mask:
+    """Which relations ties of each kind can have to somebody.
+
+    By the kinds that relations lead between; in a graph of one table, by the ties there are.
     """
-    incoming = INCOMING if graph.directed else OUTGOING
-    leads_out, leads_in = np.equal(source, subject), np.equal(target, subject)
-    return np.where(leads_out, OUTGOING, np.where(leads_in, incoming, OTHERS))
+    possible: Mask = np.ones((len(graph.ties.kinds), WAYS * count), bool)
+    possible[:, INCOMING::WAYS] = one_way[:, None]
+    if graph.kinds is None:
+        return possible
+    kind: NDArray[np.integer] = graph.ties.kind
+    ends = far_kind[graph.ties.source], far_kind[graph.ties.target]
+    if graph.relations:
+        kind = np.arange(len(graph.relations))
+        sides = [(relation.source, relation.target) for relation in graph.relations]
+        ends = tuple(np.array(sides, np.int64).T)
+    seen = np.zeros_like(possible)
+    seen[:, OTHERS::WAYS] = True
+    for way, own, other in ((OUTGOING, *ends), (INCOMING, *ends[::-1])):
+        people = own == 0
+        relation = np.where(one_way[kind], way, OUTGOING) + WAYS * other
+        seen[kind[people], relation[people]] = True
+    return possible & seen
 
 
-def kinds_of_nodes(settings: Settings, graph: Graph) -> tuple[str, ...]:
-    """The kind of every node, in order; empty if no column says it."""
+def kinds_of_nodes(settings: Settings, graph: Graph) -> tuple[tuple[str, ...], Ints]:
+    """The kinds of nodes, and the kind of each; -1 where nothing says it.
+
+    In a graph of several kinds, a column that the settings name says more about the nodes that have
+    a value in it.
+    """
     column, known = settings.recourse.node_kind, graph.attributes
-    if column is None:
+    names: tuple[str, ...] = ()
+    codes: Ints = np.full(graph.node_count, -1)
+    if graph.kinds is not None:
+        names, codes = graph.kinds.names, graph.kinds.of(np.arange(graph.node_count))
+    if column is None and graph.kinds is None:
         texts = (name for name, values in known.items() if values.dtype.kind not in "biuf")
         says_kind = (
             n for n in texts if any(same_name(n, column_name) for column_name in NODE_KIND_COLUMNS)
         )
         column = next(says_kind, None)
-    elif column not in known:
+    elif column is not None and column not in known:
         raise SettingsError(
             f"recourse.node_kind: the nodes have no column {column!r} besides the model's "
             f"features; {near_matches(column, known)}"
         )
-    return () if column is None else tuple(map(str, known[column].tolist()))
-
-
-def _check_ties(
-    recourse: RecourseSettings, kinds: Sequence[str], node_kinds: Sequence[str], *, directed: bool
-) -> Mask:
-    """Refuse rules for ties that cannot be meant; mark the kinds that are never suggested."""
-    known = (*kinds, *dict.fromkeys(node_kinds))
-    for place, kind in enumerate(recourse.never):
-        if kind not in known:
-            raise SettingsError(
-                f"recourse.never[{place}]: there is no kind of tie {kind!r}; {_hint(kind, known)}"
-            )
-    denied = np.array([is_denied(kind) or kind in recourse.never for kind in kinds], bool)
-    for place, rule in enumerate(recourse.ties):
-        key = f"recourse.ties[{place}]"
-        if rule.kind != ANY and rule.kind not in kinds:
-            raise SettingsError(
-                f"{key}.kind: there is no kind of tie {rule.kind!r}; {_hint(rule.kind, kinds, ANY)}"
-            )
-        if rule.kind != ANY and rule.allow and denied[kinds.index(rule.kind)]:
-            raise SettingsError(
-                f"{key}: allows changes of {rule.kind!r}, a kind that is never suggested; set "
-                "allow to [] or leave the rule out"
-            )
-        wanted = set(RELATIONS[rule.whose]) - (set() if directed else {INCOMING})
-        for earlier, other in enumerate(recourse.ties[:place]):
-            if other.kind in (ANY, rule.kind) and wanted <= set(RELATIONS[other.whose]):
-                raise SettingsError(
-                    f"{key}: can never match, because recourse.ties[{earlier}] matches everything "
-                    "that it does; put the narrower rule first, or leave one out"
-                )
-    return denied
+    if column is not None:
+        values = [*map(str, known[column].tolist())]
+        more = {name: len(names) + code for code, name in enumerate(dict.fromkeys(values))}
+        own = np.array([more[value] for value in values], np.int64)
+        there = np.array([graph.kinds is None or bool(value.strip()) for value in values], bool)
+        names, codes = (*names, *more), np.where(there, own, codes)
+    return names, codes
 
 
 def _hint(kind: str, kinds: Sequence[str], *more: str) -> str:
@@ -258,7 +344,8 @@ class _AttributeChecks:
         self._checked = settings.recourse.not_protected
         self._cut_off_by = settings.decision.cut_off_by
         self.computation = Computation(settings.graph) if encoder is None else encoder.computation
-        self._seen = graph.feature_names if encoder is None else encoder.columns
+        width = None if graph.kinds is None else graph.kinds.blocks[0][1]
+        self._seen = graph.feature_names[:width] if encoder is None else encoder.columns
         self._whole = frozenset[str]() if encoder is None else encoder.whole
         self.labels: Labels = {
             name: step.settings.all_labels for name, step in self.computation.categories.items()
@@ -317,6 +404,12 @@ class _AttributeChecks:
                     )
         if name in self._seen:
             return
+        kinds = self._graph.kinds
+        if kinds is not None and name in self._graph.feature_names:
+            raise SettingsError(
+                f"{where}: {name!r} is not an attribute of the kind {kinds.names[0]!r}, which is "
+                "decided on, and so not a person's to change; leave it out"
+            )
         step = self.computation.maker.get(name)
         if step is not None:
             parts = " and ".join(repr(name) for name in step.inputs)

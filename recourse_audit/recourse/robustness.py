@@ -2,10 +2,11 @@
 
 There are two kinds of seeded draws. In one, other people's ties change, each with the probability
 `jitter`: half of these ties are gone, the others lead to somebody else who is as far from the
-subject. (So no draw brings anybody nearer, and the receptive field stays complete.) In the other,
-everybody's attributes shift by normal noise of `jitter` standard deviations; what the option sets
-stays as it is. Where features follow from columns, numbers among the columns shift and the features
-follow; a category stays what it is, because half a category means nothing.
+subject, and of the same kind. (So no draw brings anybody nearer, and the receptive field stays
+complete.) In the other, everybody's attributes shift by normal noise of `jitter` standard
+deviations, those of other kinds of nodes as well; what the option sets stays as it is. Where
+features follow from columns, numbers among the columns shift and the features follow; a category
+stays what it is, because half a category means nothing.
 """
 
 from dataclasses import replace
@@ -13,7 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from recourse_audit.graph.graph import Floats, Ints
+from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import OUTSIDE, places_in, spans
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
@@ -74,6 +75,12 @@ class OptionGraph:
             features=option.features,
         )
 
+    def kinds_in(self, graph: Graph, places: Ints) -> Ints:
+        """The kinds of the nodes in some places; 0 if there is one kind."""
+        if graph.kinds is None:
+            return np.zeros(len(places), np.int64)
+        return graph.kinds.of(self.nodes[places])
+
     def with_features(self, near: Ints, features: Floats) -> Edits:
         """The option in versions that replace people's features, version after version."""
         count = len(features) // max(len(near), 1)
@@ -91,7 +98,7 @@ class RobustnessTest:
         self._draws = draws
         self._jitter = jitter
         self._seed = seed
-        self._spread = edited.graph.features.std(axis=0).astype(np.float32)
+        self._spread = _spread_of_features(edited.graph)
         self._spread_of = cache(
             lambda name: float(np.nanstd(population_column(edited.graph, name).astype(np.float64)))
         )
@@ -146,13 +153,18 @@ class RobustnessTest:
         """Versions in which other people's ties are ended or lead elsewhere."""
         ends, hops = option_graph.ends, option_graph.hops
         others = np.flatnonzero((ends != option_graph.subject).all(axis=0) & (ends[0] != ends[1]))
-        _, first, tie = np.unique(option_graph.ties[others], return_index=True, return_inverse=True)
+        rows, graph = option_graph.ties[others], self._edited.graph
+        if graph.relations:  # the reversed arc of a tie has a row of its own
+            rows = np.where(rows < graph.row_count, rows % len(graph.ties), rows)
+        _, first, tie = np.unique(rows, return_index=True, return_inverse=True)
         shape = (count, len(first))
         change = generator.random(shape) < self._jitter
         move = generator.random(shape) < 0.5
         side = generator.integers(0, 2, shape)
         pick = generator.random(shape)
         left = ends[side, others[first]]
+        if graph.kinds is not None:  # whoever takes the place of another is of the same kind
+            hops = hops * len(graph.kinds.names) + graph.kinds.of(option_graph.nodes)
         order = np.lexsort((option_graph.late, hops))
         # Those who are as far from the subject as whoever loses a tie are next to each other.
         bounds = np.searchsorted(hops[order], np.arange(int(hops.max()) + 2))
@@ -195,7 +207,8 @@ class RobustnessTest:
         """
         near, own = self._near(option_graph)
         shape = (count, len(near), option_graph.features.shape[1])
-        noise = generator.standard_normal(shape, dtype=np.float32) * self._spread * self._jitter
+        spread = self._spread[option_graph.kinds_in(self._edited.graph, near)]
+        noise = generator.standard_normal(shape, dtype=np.float32) * spread * self._jitter
         noise[:, own, table.column[spans(table.changes, combination)[0]]] = 0
         features = np.tile(option_graph.features[near], (count, 1, 1))
         features += noise.astype(features.dtype)
@@ -215,7 +228,10 @@ class RobustnessTest:
         """
         encoder, graph = table.encoder, self._edited.graph
         assert encoder is not None
-        near, own = self._near(option_graph)
+        everyone, own = self._near(option_graph)
+        # Only people have columns; of other kinds of nodes the features shift as they are.
+        is_person = option_graph.nodes[everyone] < graph.person_count
+        near, own = everyone[is_person], int(is_person[:own].sum())
         columns = columns_of(graph, encoder.columns, option_graph.nodes[near])
         changed = columns_after(table, [combination.tolist()])
         fixed = {name for action in combination.tolist() for name in table.assignments(action)}
@@ -231,11 +247,33 @@ class RobustnessTest:
                 if name in encoder.whole:
                     drawn[name] = np.rint(drawn[name])
         shifted = encoder.encode(drawn).reshape(count, len(near), -1)
-        known = option_graph.features[near]
+        known = option_graph.features[near, : shifted.shape[2]]
         with np.errstate(over="ignore"):
             shifted = shifted.astype(known.dtype)
         finite = np.isfinite(shifted).all(axis=2, keepdims=True)
-        return near, np.where(finite, shifted, known).reshape(count * len(near), -1)
+        shifted = np.where(finite, shifted, known)
+        if len(near) == len(everyone):
+            return near, shifted.reshape(count * len(near), -1)
+        features = np.tile(option_graph.features[everyone], (count, 1, 1))
+        others = option_graph.kinds_in(graph, everyone[~is_person])
+        shape = (count, len(others), features.shape[2])
+        spread = self._spread[others] * np.float32(self._jitter)
+        features[:, ~is_person] += generator.standard_normal(shape).astype(features.dtype) * spread
+        features[:, np.flatnonzero(is_person), : shifted.shape[2]] = shifted
+        return everyone, features.reshape(count * len(everyone), -1)
+
+
+def _spread_of_features(graph: Graph) -> Floats:
+    """The standard deviation of each feature, one row per kind; 0 for the features of others."""
+    if graph.kinds is None:
+        return np.asarray(graph.features.std(axis=0, keepdims=True), np.float32)
+    spread = np.zeros((len(graph.kinds.names), graph.features.shape[1]), np.float32)
+    for kind, (first, last) in enumerate(graph.kinds.blocks):
+        members = graph.kinds.members(kind)
+        if members:
+            own = graph.features[members.start : members.stop, first:last]
+            spread[kind, first:last] = own.std(axis=0)
+    return spread
 
 
 def _hops(ends: Ints, nodes: int, subject: int, depth: int | None) -> Ints:

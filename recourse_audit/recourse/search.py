@@ -270,10 +270,10 @@ def _counterfactuals(
     if search is None:
         return
     graph = table.graph
-    arcs = table.arc[: len(table.dropping)]
+    dropping, arcs = table.dropping
     pairs: Ints = np.searchsorted(graph.pair_starts, arcs, side="right") - 1
     actions: dict[int, list[int]] = {}
-    for action, pair in zip(table.dropping.tolist(), pairs.tolist(), strict=True):
+    for action, pair in zip(dropping.tolist(), pairs.tolist(), strict=True):
         actions.setdefault(pair, []).append(action)
     ways = 1 if graph.directed else 2
     ties = (graph.pair_starts[pairs + 1] - graph.pair_starts[pairs]) // ways

@@ -47,7 +47,7 @@ class OtherPeople:
 
     def count(self, combination: Ints) -> int:
         """At most how many other people a combination of actions reaches."""
-        everybody = self._asked.edited.graph.node_count - 1
+        everybody = self._asked.edited.graph.person_count - 1
         return min(sum(self._count_reached(action) for action in combination.tolist()), everybody)
 
     def query(self, combination: Ints) -> ReachQuery:
@@ -85,18 +85,19 @@ class OtherPeople:
         """Whoever is near enough to the subject or to an end of a tie that is changed."""
         edited, table = self._asked.edited, self._table
         if self._asked.way == "whole" or edited.reach is None:
-            return np.arange(edited.graph.node_count)
+            return np.arange(edited.graph.person_count)
         touched = np.append(table.people(combination), table.subject)
-        return reach(edited.graph, touched, edited.reach).astype(np.int64)
+        reached = reach(edited.graph, touched, edited.reach).astype(np.int64)
+        return reached[: reached.searchsorted(edited.graph.person_count)]
 
     def _count_reached(self, action: int) -> int:
         if action not in self._reached:
             graph, depth = self._asked.edited.graph, self._asked.edited.depth
             if depth is None:
-                self._reached[action] = graph.node_count - 1
+                self._reached[action] = graph.person_count - 1
             else:
-                people = self._table.people(np.array([action]))
-                self._reached[action] = len(reach(graph, people, depth))
+                reached = reach(graph, self._table.people(np.array([action])), depth)
+                self._reached[action] = int(reached.searchsorted(graph.person_count))
         return self._reached[action]
 
 

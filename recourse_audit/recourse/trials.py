@@ -31,7 +31,7 @@ from recourse_audit.model.decisions import Mask
 from recourse_audit.model.edited_graph import SubjectAnswers
 from recourse_audit.records.recourse import AskedOn
 from recourse_audit.recourse.actions import NONE, ActionEdits, ActionTable, action_text, as_rows
-from recourse_audit.recourse.conditions import SubjectConditions, counts, every
+from recourse_audit.recourse.conditions import SubjectConditions, counts, every, repeats
 from recourse_audit.recourse.side_effects import OtherPeople
 
 # The runtime may take a kilobyte per arc, in every worker at once.
@@ -48,14 +48,14 @@ AHEAD = 2048
 SIZES_AHEAD = 512
 MOST_LISTED = 200_000
 RESERVE = 100
-EAGERNESS = np.array([0, 2, 1])  # which single actions come first: drop, then set, then add
+EAGERNESS = np.array([0, 2, 1, 2])  # of single actions: drop, then set, then add and move
 MOST_DRAFTS = 2_000_000
 MOST_IN_MATRIX = 3_000
 
 Combination = tuple[int, ...]
 
 
-def best(effect: Floats, group: Ints, size: int, count: int) -> Ints:
+def best(effect: Floats, group: Ints, size: int, count: int, new: Ints | None = None) -> Ints:
     """Combinations of one size with the largest sums of effects, at most `count`, best first.
 
     Notes
@@ -71,8 +71,7 @@ def best(effect: Floats, group: Ints, size: int, count: int) -> Ints:
     while True:
         drafts = _drafts(len(order), size, limit)
         rows = np.sort(order[drafts], axis=1)
-        groups = np.sort(group[rows], axis=1)
-        rows = rows[(groups[:, 1:] != groups[:, :-1]).all(axis=1)]
+        rows = rows[~(repeats(rows, group) | repeats(rows, new))]
         limit *= 4
         if len(rows) >= wanted or len(drafts) * 4 > MOST_DRAFTS or limit > len(order) ** size:
             break
@@ -382,7 +381,7 @@ class Trials:
             room -= counts(group, size)[size]
             if room < 0:
                 break
-            self._verifier.foresee(self._open(every_action[every(group, size)]))
+            self._verifier.foresee(self._open(every_action[every(group, size, self._table.new)]))
         self._try(as_rows([*dict.fromkeys(combinations)]), "counterfactual")
 
     def run(self, max_changes: int, enough: int) -> None:
@@ -413,10 +412,10 @@ class Trials:
 
     def _size(self, size: int, sizes_left: int) -> bool:
         """Try the combinations of one size; true if all of them were tried or covered."""
-        alive = self._cover.alive
+        alive, new = self._cover.alive, self._table.new
         group = self._table.group[alive]
         if counts(group, size)[size] <= max(MOST_LISTED, self._left):
-            rows = self._open(alive[every(group, size)])
+            rows = self._open(alive[every(group, size, None if new is None else new[alive])])
             if len(rows) <= self._left:
                 # Cheap ones can cover expensive ones, never the other way round.
                 by_cost = np.argsort(self._table.cost[rows].sum(axis=1), kind="stable")
@@ -431,7 +430,8 @@ class Trials:
             self._try(self._open(alive[order, None])[:room], "effect")
             return False
         alive = alive[np.isfinite(self._effect[alive])]
-        rows = best(self._effect[alive], self._table.group[alive], size, 2 * share)
+        made = None if new is None else new[alive]
+        rows = best(self._effect[alive], self._table.group[alive], size, 2 * share, made)
         self._try(self._open(alive[rows])[:share], "effect")
         return False
 

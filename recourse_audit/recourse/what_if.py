@@ -3,6 +3,7 @@
     drop A-B         every tie between two people; drop A-B:kind only those of one kind
     drop kind        all of the subject's ties of one kind
     add A-B:kind     a new tie; where ties have a direction it leads from A to B
+    move A-B:kind to C    a tie of the subject that leaves its far end for C
     savings=4000     the subject's attribute, in the user's units
     housing=own      the subject's category
 
@@ -22,16 +23,21 @@ from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.edited_graph import SubjectAnswers
 from recourse_audit.model.preprocessing import Encoder
-from recourse_audit.records.recourse import Forbidden, OutsideRange, WhatIf, forbid
+from recourse_audit.records.recourse import Forbidden, OutsideRange, TieWord, WhatIf, forbid
 from recourse_audit.recourse.actions import (
     ADD,
+    DROP,
+    MOVE,
     NO_PLACES,
+    NONE,
     SET,
     TIE_WORDS,
     ActionTable,
+    Ties,
     action_table,
     action_text,
     find_tied,
+    move_ties,
     new_ties,
     own_arcs,
     ties_of,
@@ -45,8 +51,8 @@ from recourse_audit.recourse.attributes import (
     is_missing,
     read_attribute,
 )
-from recourse_audit.recourse.conditions import SubjectConditions
-from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, Policy, relations
+from recourse_audit.recourse.conditions import SubjectConditions, repeats
+from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, WAYS, Policy, one_way
 from recourse_audit.recourse.proxies import SAME, relation_by_name
 from recourse_audit.recourse.trials import Verifier
 from recourse_audit.search.moexp import Naming
@@ -58,15 +64,16 @@ WHOSE = {OUTGOING: "own", INCOMING: "incoming", OTHERS: "others"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TieChange:
-    """Ties to drop, or a tie to add, as typed.
+    """Ties to drop, a tie to add, or one to move to another far end, as typed.
 
     Without `ends`, all of the subject's ties of a kind; `kind` is None where any kind will do.
     """
 
     text: str
-    do: Literal["drop", "add"]
+    do: TieWord
     ends: tuple[int, int] | None
     kind: str | None
+    to: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,11 +98,17 @@ def read_changes(
     if not texts:
         return ()
     numbers = {name: number for number, name in enumerate(graph.ids.tolist())}
+    if graph.relations and graph.kinds is not None:  # an id without its kind is that of a person
+        bare = len(f"{graph.kinds.names[0]}:")
+        people = [*numbers.items()][: graph.person_count]
+        numbers = {name[bare:]: number for name, number in people} | numbers
     changes: list[Change] = []
     for text in texts:
         word, _, rest = text.strip().partition(" ")
         do = next((do for do in TIE_WORDS if do == word), None)
-        if do is not None:
+        if do == "move":
+            changes.append(_read_move(text, rest.strip(), graph, numbers))
+        elif do is not None:
             changes.append(_read_tie(text, do, rest.strip(), graph, numbers))
         else:
             changes.append(_read_value(text, graph, encoder))
@@ -109,6 +122,28 @@ def read_changes(
 def refusal(text: str, why: str) -> InputError:
     """The error for a change that cannot be read or tried."""
     return InputError(f"--what-if {text!r}: {why}")
+
+
+def _read_move(text: str, rest: str, graph: Graph, numbers: dict[str, int]) -> TieChange:
+    """Read A-B:kind to C; an id may contain the word "to"."""
+    places = [place for place in range(len(rest)) if rest.startswith(" to ", place)]
+    readings = [(rest[:place].strip(), rest[place + 4 :].strip()) for place in places]
+    readings = [
+        (tie, to)
+        for tie, to in readings
+        if to in numbers and any(_readings(tie, numbers, graph.ties.kinds))
+    ]
+    if len(readings) != 1:
+        raise refusal(
+            text, "does not name a tie and a node of this graph; write move ID-ID:KIND to ID"
+        )
+    [(tie, to)] = readings
+    change = _read_tie(text, "drop", tie, graph, numbers)
+    if len(arcs_to_drop(graph, change, -1)) > 1:
+        raise refusal(text, "there are several such ties, and one of them moves; name its kind")
+    if numbers[to] in (change.ends or ()):
+        raise refusal(text, "leads where the tie is already")
+    return replace(change, do="move", to=numbers[to])
 
 
 def _read_tie(
@@ -135,10 +170,26 @@ def _read_tie(
             listed = ", ".join(kinds[:12])
             raise refusal(text, f"does not say which kind of tie; write {text}:KIND ({listed})")
         kind = kinds[0]
-    change = TieChange(text=text, do=do, ends=(numbers[first], numbers[other]), kind=kind)
+    ends = numbers[first], numbers[other]
     if do == "drop":
+        change = TieChange(text=text, do=do, ends=ends, kind=kind)
         arcs_to_drop(graph, change, numbers[first])
-    return change
+        return change
+    return TieChange(text=text, do=do, ends=_fitting_ends(text, graph, ends, kind or ""), kind=kind)
+
+
+def _fitting_ends(text: str, graph: Graph, ends: tuple[int, int], kind: str) -> tuple[int, int]:
+    """The ends of a new tie, from and to; between two kinds it may be typed either way round."""
+    if not graph.relations:
+        return ends
+    assert graph.kinds is not None
+    relation = graph.relations[graph.ties.kinds.index(kind)]
+    fitting = relation.source, relation.target
+    for way in (ends, ends[::-1]):
+        if tuple(graph.kinds.of(np.array(way)).tolist()) == fitting:
+            return way
+    leads = " to ".join(graph.kinds.names[end] for end in fitting)
+    raise refusal(text, f"a tie of the kind {kind!r} leads from {leads}")
 
 
 def _readings(
@@ -158,13 +209,17 @@ def _readings(
 
 
 def _read_value(text: str, graph: Graph, encoder: Encoder | None) -> ValueChange:
-    known = graph.feature_names if encoder is None else encoder.columns
+    width = None if graph.kinds is None else graph.kinds.blocks[0][1]
+    known = graph.feature_names[:width] if encoder is None else encoder.columns
     name, equals, value = text.rpartition("=")
     if name.strip() not in known and text.partition("=")[0].strip() in known:
         name, equals, value = text.partition("=")
     name = name.strip()
     if not equals:
-        raise refusal(text, "is not one of drop ID-ID, add ID-ID:KIND and ATTRIBUTE=VALUE")
+        raise refusal(
+            text,
+            "is not one of drop ID-ID, add ID-ID:KIND, move ID-ID:KIND to ID and ATTRIBUTE=VALUE",
+        )
     if name not in known:
         raise refusal(text, _why_unknown(name, graph, encoder, known))
     if is_category(graph, name):
@@ -189,6 +244,8 @@ def _why_unknown(name: str, graph: Graph, encoder: Encoder | None, known: Sequen
     if step is not None:
         parts = " and ".join(repr(part) for part in step.inputs)
         return f"{name!r} is computed from {parts}; set {parts} instead"
+    if graph.kinds is not None and name in graph.feature_names:
+        return f"{name!r} is an attribute of another kind of node, and not the subject's"
     if name in graph.column_names:
         return f"the model does not see {name!r}, so it changes no decision"
     return f"there is no feature {name!r}; {near_matches(name, known)}"
@@ -198,10 +255,14 @@ def arcs_to_drop(graph: Graph, change: TieChange, subject: int) -> Ints:
     """The first arcs of the ties that a change would drop; there must be at least one."""
     person, other = change.ends or (subject, None)
     arcs = own_arcs(graph, person)
-    source, target = graph.arc_source[arcs], graph.arc_target[arcs]
+    source, target = graph.ends_of(arcs)
     if other is not None:
-        ways = ((person, other),) if graph.directed else ((person, other), (other, person))
-        arcs = arcs[np.any([(source == a) & (target == b) for a, b in ways], axis=0)]
+        kinds = graph.ties.kind[graph.arc_tie[arcs]]
+        either_way = ~one_way(graph)[kinds]
+        if graph.relations:
+            either_way |= np.array([r.source != r.target for r in graph.relations], bool)[kinds]
+        there = (source == person) & (target == other)
+        arcs = arcs[there | ((source == other) & (target == person) & either_way)]
     if change.kind is not None:
         kinds = graph.ties.kind[graph.arc_tie[arcs]]
         arcs = arcs[kinds == graph.ties.kinds.index(change.kind)]
@@ -281,8 +342,31 @@ def read_actions(
     named = {change.name for change in values}
     moves = [_move(policy, subject, change, named) for change in values]
     return ActionTable(
-        policy, subject, typed, new_ties(graph, subject, source, target, kind), moves
+        policy,
+        subject,
+        typed,
+        new_ties(policy, subject, source, target, kind),
+        moves,
+        moved=_moved(
+            policy, subject, [change for change in ties if change.do == "move"], len(typed)
+        ),
     )
+
+
+def _moved(policy: Policy, subject: int, changes: Sequence[TieChange], first: int) -> Ties:
+    """The ties that are moved by hand, each with the new one; numbered after `first` others."""
+    arcs = [arcs_to_drop(policy.graph, change, subject) for change in changes]
+    old = ties_of(policy, subject, np.concatenate((NO_PLACES, *arcs)))
+    old["owner"], old["rule"] = first + np.arange(len(old)), -1
+    outward, to = old["source"] == subject, np.array([change.to for change in changes], np.int64)
+    new = old.copy()
+    new["source"], new["target"] = np.where(outward, subject, to), np.where(outward, to, subject)
+    for change, before, after in zip(changes, old, new, strict=True):
+        if subject not in (before["source"], before["target"]):
+            raise refusal(change.text, "only a tie of the subject can be moved")
+        ends = int(after["source"]), int(after["target"])
+        _fitting_ends(change.text, policy.graph, ends, policy.graph.ties.kinds[after["kind"]])
+    return move_ties(old, new_ties(policy, subject, new["source"], new["target"], new["kind"]))
 
 
 def _move(
@@ -346,6 +430,10 @@ def reasons_against(policy: Policy, typed: ActionTable, depth: int | None) -> It
     families = [movement.family for movement in known if movement is not None]
     if len(set(families)) < len(families):
         yield forbid("linked")
+    ended = typed.arc[typed.arc != NONE]
+    every = np.arange(len(typed))[None]
+    if len(np.unique(ended)) < len(ended) or repeats(every, typed.new).any():
+        yield forbid("same_tie")
 
 
 def _reason_against_tie(
@@ -353,13 +441,10 @@ def _reason_against_tie(
 ) -> Forbidden | None:
     """Why a change of ties is not in the table of what is permitted; None if it is."""
     graph, subject = policy.graph, typed.subject
-    adds, kind = bool(typed.do[action] == ADD), int(typed.kind[action])
-    first, together = typed.tie_starts[action], bool(typed.together[action])
-    source, target = int(typed.source[first]), int(typed.target[first])
-    alike = (permitted.do == typed.do[action]) & (permitted.kind == kind)
-    ties, _ = spans(permitted.tie_starts, np.flatnonzero(alike & (permitted.together == together)))
-    ends = permitted.source[ties], permitted.target[ties]
-    if ((ends[0] == source) & (ends[1] == target)).any():
+    do, kind = int(typed.do[action]), int(typed.kind[action])
+    ties, together = np.arange(*typed.tie_starts[action : action + 2]), typed.together[action]
+    alike = (permitted.do == do) & (permitted.kind == kind) & (permitted.together == together)
+    if _contains(permitted, np.flatnonzero(alike), typed, ties[: 2 if do == MOVE else 1]):
         return None
     name = graph.ties.kinds[kind]
     if policy.denied[kind]:
@@ -367,26 +452,45 @@ def _reason_against_tie(
     for end in typed.people(np.array([action])).tolist():
         if end != subject and policy.denied_nodes[end]:
             return forbid("node_denied", node=str(graph.ids[end]))
-    relation = int(relations(graph, subject, source, target))
-    if not (policy.add if adds else policy.drop)[kind, relation]:
+    ends = typed.source[ties], typed.target[ties]
+    lies = policy.relations(subject, *ends, np.full(len(ties), kind))
+    relation, source, target = int(lies[0]), int(ends[0][-1]), int(ends[1][-1])
+    word = next(word for word, number in TIE_WORDS.items() if number == do)
+    if not {DROP: policy.drop, ADD: policy.add, MOVE: policy.move}[do][kind, relation]:
         rule = policy.rule_for(name, relation)
         return forbid(
             "no_rule_for_ties",
-            do="add" if adds else "drop",
-            whose=WHOSE[relation],
+            do=word,
+            whose=WHOSE[relation % WAYS],
             kind=name,
             reason="" if rule is None else rule.reason,
         )
-    if not adds:
+    if do == DROP:
         if policy.together[kind, relation] >= 0:
             return forbid("only_together", kind=name)
         return forbid("out_of_reach", hops=depth or 0)
     other = target if source == subject else source
+    if lies[-1] != relation or not policy.fits[kind, relation]:
+        return forbid("wrong_end", kind=name, node=str(graph.ids[other]))
     if other in find_tied(policy, subject, kind, relation):
         return forbid("tie_exists")
     if policy.candidates is not None:
         return forbid("no_candidate")
-    return forbid("not_near", node=str(graph.ids[other]))
+    far = graph.kinds is not None and relation >= WAYS
+    return forbid("not_near_kind" if far else "not_near", node=str(graph.ids[other]))
+
+
+def _contains(permitted: ActionTable, rows: Ints, typed: ActionTable, ties: Ints) -> bool:
+    """Whether one of some actions has these ties: any one of them, or the old and the new one."""
+    if len(ties) == 1:
+        places, _ = spans(permitted.tie_starts, rows)
+    else:
+        places = permitted.tie_starts[rows]
+    same = np.ones(len(places), bool)
+    for step, tie in enumerate(ties.tolist()):
+        same &= permitted.source[places + step] == typed.source[tie]
+        same &= permitted.target[places + step] == typed.target[tie]
+    return bool(same.any())
 
 
 def _reason_against_value(policy: Policy, typed: ActionTable, action: int) -> Forbidden | None:

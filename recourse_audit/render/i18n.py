@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import cache
 from types import MappingProxyType
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from babel import Locale, UnknownLocaleError
 from babel.dates import format_date
@@ -25,7 +25,7 @@ from babel.numbers import format_currency, format_decimal, format_percent
 from recourse_audit.errors import TemplateError
 from recourse_audit.records.group_figures import Verdict
 from recourse_audit.records.model import ProbeReport
-from recourse_audit.records.recourse import FRAGILE, STEADY, RecourseStatus
+from recourse_audit.records.recourse import FRAGILE, STEADY, RecourseStatus, TieWord
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import NO_BREAK, plain
 from recourse_audit.settings import LanguageWords, Settings
@@ -251,10 +251,9 @@ class Words:
             return plain(word)
         return self.say("people.of_group", attribute=self.name(attribute), group=self.name(group))
 
-    def change_ties(self, do: Literal["drop", "add"], kind: str, count: int | None) -> str:
-        """What ending or adding ties of a kind is called; `count` is None for all of them."""
-        words = self._find(lambda own: own.ties.get(kind))
-        forms = () if words is None else words.end if do == "drop" else words.add
+    def change_ties(self, do: TieWord, kind: str, count: int | None) -> str:
+        """What ending, adding or moving ties of a kind is called; `count` is None for all."""
+        forms = self._change_forms(do, kind)
         if forms and (count in {None, 1} or COUNT in forms[-1]):
             number = self.number(count or 1)
             return plain(forms[0 if count in {None, 1} else -1]).replace(COUNT, number)
@@ -294,10 +293,13 @@ class Words:
         """Whether the user gave words for a kind of tie."""
         return self._find(lambda own: own.ties.get(kind)) is not None
 
-    def has_change(self, do: Literal["drop", "add"], kind: str) -> bool:
-        """Whether the user gave words for ending or adding a tie of a kind."""
+    def has_change(self, do: TieWord, kind: str) -> bool:
+        """Whether the user gave words for ending, adding or moving a tie of a kind."""
+        return bool(self._change_forms(do, kind))
+
+    def _change_forms(self, do: TieWord, kind: str) -> tuple[str, ...]:
         words = self._find(lambda own: own.ties.get(kind))
-        return words is not None and bool(words.end if do == "drop" else words.add)
+        return () if words is None else getattr(words, "end" if do == "drop" else do)
 
     def value(self, value: float | str, unit: str = "") -> str:
         """A value in the user's units: €4,780, 3 years, or a category, quoted without a word."""

@@ -46,7 +46,9 @@ SCRIPT = (
 # `<` could end the element or begin a comment; two separators end a line in old scripts.
 _WRITTEN_OUT = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 Ending = Literal["pdf", "html"]
-Change = tuple[str, str]  # drop, add, raise, lower or set; and a kind of ties, or an attribute
+Change = tuple[
+    str, str
+]  # drop, add, move, raise, lower or set; and a kind of ties, or an attribute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,7 +261,7 @@ class IndexPage:
     def describe(self, change: Change, count: int = 1) -> str:
         """A kind of change in words: stop 2 standing payments; raise savings."""
         do, what = change
-        if do in ("drop", "add"):
+        if do in ("drop", "add", "move"):
             together = do == "drop" and what in self._together
             return self.words.change_ties(do, what, None if together else count)  # type: ignore[arg-type]
         return self.words.say(f"change.{do}", what=self.words.name(what))

@@ -28,7 +28,7 @@ from pydantic import Field, ValidationError, model_validator
 from recourse_audit.errors import InputError, SettingsError, TemplateError
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.records.bundle import Review, SignedLetter, SignOff
-from recourse_audit.records.recourse import SetAction
+from recourse_audit.records.recourse import MoveAction, SetAction
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.records.texts import unguard, words_of
 from recourse_audit.render.i18n import PLACEHOLDER
@@ -423,6 +423,7 @@ def others_in(report: SubjectReport) -> tuple[str, ...]:
             ids.update(effects.to_favourable, effects.to_unfavourable, effects.other)
             for action in option.actions:
                 ids.update(*(() if isinstance(action, SetAction) else action.ties))
+                ids.update([action.to] if isinstance(action, MoveAction) else ())
     return tuple(sorted(ids - {report.subject.id}))
 
 

@@ -15,6 +15,7 @@ from recourse_audit.records.recourse import (
     DroppableTie,
     LeftOut,
     Move,
+    MoveAction,
     Option,
     Permitted,
     Recourse,
@@ -74,7 +75,7 @@ SHOWN: Table = {
     "droppable common_actions",
     Certificate: "max_changes tried possible exhaustive complete_up_to permitted left_out denied "
     "unasked reason",
-    Permitted: "drop add set",
+    Permitted: "drop add move set",
     LeftOut: "implications conditions formulas",
     Option: "actions cost decision probabilities margin score verified verified_on minimal source "
     "robustness side_effects",
@@ -82,6 +83,7 @@ SHOWN: Table = {
     DroppableTie: "tie kind",
     TieAction: "do tie kind cost",
     TogetherAction: "do kind ties cost",
+    MoveAction: "do tie to kind cost",
     SetAction: "do attribute before after unit implied cost",
     Move: "attribute before after unit",
     Caveat: "kind grade counterfactual about text variables effect",
@@ -113,6 +115,7 @@ PEOPLE: Table = {
     DroppableTie: "tie",
     TieAction: "tie",
     TogetherAction: "ties",
+    MoveAction: "tie to",
     SideEffects: "to_favourable to_unfavourable other",
     Caveat: "variables",
 }

@@ -16,10 +16,12 @@ from recourse_audit.records.recourse import (
     FRAGILE,
     SEARCHED,
     Action,
+    MoveAction,
     Option,
     SetAction,
     Survival,
     TieAction,
+    TogetherAction,
 )
 from recourse_audit.records.search import CarryingSet, Counterfactual, Explanation, FrontPair, Tie
 from recourse_audit.records.subject import Caveat, EgoNode, OwnColumn, SubjectReport
@@ -265,9 +267,9 @@ class SubjectPage:
 
     def count_of(self, action: Action, ties: Sequence[Tie]) -> int | None:
         """How many ties a change is about; None if all of a kind end together."""
-        return len(ties) if isinstance(action, TieAction) else None
+        return None if isinstance(action, TogetherAction) else len(ties)
 
-    def others_in(self, ties: Iterable[Tie]) -> list[str]:
+    def others_in(self, ties: Iterable[Iterable[str]]) -> list[str]:
         """The other people at the ends of ties."""
         subject = self.report.subject.id
         return list(dict.fromkeys(end for tie in ties for end in tie if end != subject))
@@ -347,7 +349,8 @@ class SubjectPage:
     def people_in_options(self) -> list[str]:
         """The others at the ends of ties that options change: no letter may name them."""
         changes = [change for option in self.options for change in self.changes_of(option.actions)]
-        return self.others_in(tie for _, ties in changes for tie in ties)
+        moved = [(action.to,) for action, _ in changes if isinstance(action, MoveAction)]
+        return self.others_in([*(tie for _, ties in changes for tie in ties), *moved])
 
     # ------------------------------------------------------------------ counterfactuals
 

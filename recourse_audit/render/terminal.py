@@ -20,7 +20,15 @@ from rich.text import Text
 from recourse_audit.records import Record
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.model import ModelReport, RuleReport
-from recourse_audit.records.recourse import Action, Forbidden, Move, SetAction, TieAction, WhatIf
+from recourse_audit.records.recourse import (
+    Action,
+    Forbidden,
+    Move,
+    MoveAction,
+    SetAction,
+    TogetherAction,
+    WhatIf,
+)
 from recourse_audit.records.subject import StabilityReport, SubjectReport
 from recourse_audit.render.decision_axis import DecisionAxis, facts_of_report
 from recourse_audit.render.drawing import Picture
@@ -186,7 +194,9 @@ def change_words(action: Action, words: Words) -> str:
             for move in moves
         )
     people = ", ".join("\N{EN DASH}".join(map(plain, tie)) for tie in action.ties)
-    count = 1 if isinstance(action, TieAction) else None
+    if isinstance(action, MoveAction):
+        people += f" \N{RIGHTWARDS ARROW} {plain(action.to)}"
+    count = None if isinstance(action, TogetherAction) else 1
     kind = plain(action.kind)
     return f"{words.change_ties(action.do, kind, count) if kind else action.do} ({people})"
 

@@ -3,7 +3,8 @@
 Letters are drafts without a date until somebody signs them off by name, if nothing speaks against
 them. Five things do: an option that often failed its tests (`fragile`), a detail that the profile
 prints and nobody gave (`incomplete`), no reason that a person has confirmed (`no-reason`), options
-that only change ties while no reason speaks of them (`ties-only`), and no reviewer (`unreviewed`).
+that only change ties while no reason speaks of them (`ties-only`), a far end that may not be named
+(`unnamed`), and no reviewer (`unreviewed`).
 Each needs its own word to be accepted, and only for letters that are named. What is refused stays a
 draft and is listed with its causes in `signing.csv`.
 
@@ -38,8 +39,9 @@ from recourse_audit.records.codec import SIGNED_LETTER
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.records.texts import csv_lines
 from recourse_audit.render.batch import Files, RenderOptions, file_name, make_files
+from recourse_audit.render.letter_facts import Letter
 from recourse_audit.render.letter_inputs import read_reviews
-from recourse_audit.render.letters import Letter, LetterWriter
+from recourse_audit.render.letters import LetterWriter
 from recourse_audit.render.pdf import Printer, open_printer
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import plain

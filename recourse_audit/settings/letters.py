@@ -71,7 +71,7 @@ class AuditSettings(Section):
 
 
 class TieWords(Section):
-    """What a kind of tie is called, and what ending or adding one is called."""
+    """What a kind of tie is called, and what ending, adding or moving one is called."""
 
     name: Forms = ()
     """The kind: singular, plural ('standing payment', …)."""
@@ -81,10 +81,13 @@ class TieWords(Section):
     end together: 'move to another address'."""
     add: Forms = ()
     """What adding one, and {count} of them, is called."""
+    move: Forms = ()
+    """What leaving one far end for another is called, and doing so with {count} of them: 'change
+    employer'."""
     caution: str = ""
     """What a person must know before they do so; for letters."""
 
-    _check = field_validator("name", "end", "add")(_check_forms)
+    _check = field_validator("name", "end", "add", "move")(_check_forms)
 
 
 class LanguageWords(Section):

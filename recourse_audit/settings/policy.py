@@ -13,33 +13,54 @@ BUDGET_ONE_BY_ONE = 5_000
 
 
 class TieRule(Section):
-    """Which ties of a kind may be dropped or added, and at what cost; the first match applies."""
+    """What may become of ties of a kind, and at what cost; the first match applies."""
 
     kind: str
-    """Kind of tie that the rule covers; '*' for any."""
+    """Kind of tie (relation) that the rule covers; '*' for any, which need not be written beside a
+    to_kind."""
+    to_kind: str | None = None
+    """Kind of node at the far end of the person's ties that the rule covers, such as 'employer';
+    any if absent."""
     whose: Literal["own", "outgoing", "others", "any"] = "own"
     """'own': ties with the person at one end; 'outgoing': ties that start from the person (the same
     as 'own' if ties have no direction); 'others': ties between other people within the model's
     reach; 'any': all of these."""
-    allow: tuple[Literal["drop", "add"], ...]
-    """What may be suggested; [] for nothing."""
+    allow: tuple[Literal["drop", "add", "move"], ...]
+    """What may be suggested; [] for nothing. 'move': leave one far end and take another, as one
+    change at one cost."""
     together: bool = False
     """Whether all of the person's ties of the kind that the rule covers end together, as one change
     at one cost: whoever moves leaves everybody at the old address."""
     cost: float = Field(default=1.0, ge=0)
     """Cost of one such change."""
     to: Literal["near", "anyone"] = "near"
-    """Who may be at the other end of a new tie if no candidates are given: people two ties away, or
-    anyone."""
+    """Who may be at the other end of a new or moved tie if no candidates are given: people two ties
+    away (nodes of other kinds two or three), or anyone. Always a node of a kind that such ties lead
+    to."""
     reason: str = ""
     """Why the rule exists, for people who read it."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _any_kind(cls, data: object) -> object:
+        return {"kind": "*", **data} if isinstance(data, dict) and "to_kind" in data else data
+
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.whose == "others" and "add" in self.allow:
+        if self.whose == "others" and {"add", "move"} & {*self.allow}:
             raise ValueError(
-                "a person cannot add a tie between two other people; allow only 'drop', or change "
-                "whose"
+                "a person cannot add or move a tie between two other people; allow only 'drop', or "
+                "change whose"
+            )
+        if self.to_kind is not None and self.whose not in ("own", "outgoing"):
+            raise ValueError(
+                "to_kind is about the far end of a person's own ties; set whose to 'own' or "
+                "'outgoing', or leave one out"
+            )
+        if self.together and "move" in self.allow:
+            raise ValueError(
+                "together ends all ties of a kind as one change, and 'move' takes one of them "
+                "elsewhere; leave out one of the two"
             )
         if self.together and "drop" not in self.allow:
             raise ValueError("together is about ending ties; allow 'drop', or leave it out")
@@ -234,7 +255,8 @@ class RecourseSettings(Section):
     """Features that look as if they encoded a protected attribute but, as a person has checked, do
     not; rules for them are accepted."""
     candidates: FilePath | None = None
-    """CSV or Parquet file with source,target[,kind]: the only new ties that may be suggested."""
+    """CSV or Parquet file with source,target[,kind]: the only new ties that may be suggested, by
+    adding or by moving one."""
     draws: int = Field(default=50, ge=0, le=10_000)
     """Number of random draws that test how robust an option is; they do not count towards the
     budget."""

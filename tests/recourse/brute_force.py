@@ -60,9 +60,9 @@ class World:
 
 @dataclass(frozen=True, kw_only=True)
 class Move:
-    """One change: rows dropped, a tie added, or an attribute set with what that implies.
+    """One change: rows dropped, a tie added, one moved, or an attribute set with what that implies.
 
-    Several rows are dropped if a rule ends them `together`.
+    Several rows are dropped if a rule ends them `together`; `new` is the tie that a row moves to.
     `steps` is how many steps an attribute moves, with their sign; `values` are the new values of
     every attribute that moves, in the user's units.
     """
@@ -73,6 +73,7 @@ class Move:
     ties: tuple[tuple[int, int], ...] = ()
     together: bool = False
     kind: str | None = None
+    new: tuple[int, int] | None = None
     attribute: str | None = None
     steps: int = 0
     values: Mapping[str, float] = field(default_factory=dict)
@@ -165,13 +166,14 @@ class Policy:
         return None if self.forbids(kind) else self._matching(subject, source, target, kind)
 
     def denied(self, subject: int) -> int:
-        """How many ties could be dropped if no kind were never suggested."""
-        rules = [
-            self._matching(subject, row.source, row.target, row.kind)
-            for row in self.world.rows
-            if self.forbids(row.kind)
-        ]
-        return sum(rule is not None and "drop" in rule["allow"] for rule in rules)
+        """How many ties could be dropped or moved if no kind were never suggested."""
+        count = 0
+        for row in self.world.rows:
+            rule = self._matching(subject, row.source, row.target, row.kind)
+            if rule is not None and self.forbids(row.kind):
+                own = subject in (row.source, row.target)
+                count += "drop" in rule["allow"] or (own and "move" in rule["allow"])
+        return count
 
     def _matching(self, subject: int, source: int, target: int, kind: str) -> dict[str, Any] | None:
         if source == target:
@@ -189,7 +191,7 @@ class Policy:
         With `whatever_follows`, also those that only what they imply forbids.
         """
         sets = self._sets(subject, whatever_follows=whatever_follows)
-        return [*self._drops(subject), *self._adds(subject), *sets]
+        return [*self._drops(subject), *self._moves(subject), *self._adds(subject), *sets]
 
     def _drops(self, subject: int) -> Iterator[Move]:
         ended: dict[tuple[object, ...], list[int]] = {}
@@ -209,6 +211,28 @@ class Policy:
                 together=bool(rule.get("together")),
                 kind=rows[0].kind,
             )
+
+    def _moves(self, subject: int) -> Iterator[Move]:
+        """Every own tie that a rule lets move, to every new tie that lies to the subject alike."""
+        for place, row in enumerate(self.world.rows):
+            rule = self.rule_for(subject, row.source, row.target, row.kind)
+            if (
+                rule is None
+                or "move" not in rule["allow"]
+                or subject not in (row.source, row.target)
+            ):
+                continue
+            for source, target, kind in sorted(self._new_ties(subject)):
+                alike = not self.world.directed or (source == subject) == (row.source == subject)
+                if kind == row.kind and alike and not self.has_tie(source, target, kind):
+                    yield Move(
+                        do="move",
+                        cost=rule.get("cost", 1.0),
+                        rows=(place,),
+                        ties=((row.source, row.target),),
+                        kind=kind,
+                        new=(source, target),
+                    )
 
     def _adds(self, subject: int) -> Iterator[Move]:
         for source, target, kind in sorted(self._new_ties(subject)):
@@ -322,7 +346,13 @@ class Policy:
             for some in combinations(range(len(moves)), size):
                 names = [moves[place].attribute for place in some]
                 groups = [self.linked[name] for name in names if name is not None]
-                if len(set(groups)) == len(groups):
+                rows = [row for place in some for row in moves[place].rows]
+                new = [
+                    (move.kind, move.new or move.ties[0])
+                    for move in (moves[place] for place in some)
+                    if move.do in ("add", "move")
+                ]
+                if all(len({*each}) == len(each) for each in (groups, rows, new)):
                     found.append(frozenset(some))
         return found
 
@@ -422,8 +452,8 @@ def changed(policy: Policy, subject: int, moves: Sequence[Move]) -> World:
     rows = [row for place, row in enumerate(world.rows) if place not in dropped]
     columns = {name: list(values) for name, values in world.columns.items()}
     for move in moves:
-        if move.do == "add" and move.kind is not None:
-            rows.append(new_row(world, move.ties[0], move.kind))
+        if move.do in ("add", "move") and move.kind is not None:
+            rows.append(new_row(world, move.new or move.ties[0], move.kind))
         for name, value in move.values.items():
             columns[name][subject] = policy.units(name).table(value)
     return replace(

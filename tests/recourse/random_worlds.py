@@ -27,6 +27,8 @@ KINDS = (
 ALLOWED: tuple[list[str], ...] = (["drop"], ["drop", "add"], ["drop", "add"], ["add"], [])
 CLASSES = ("refused", "granted", "deferred")
 AMPLE = 100_000
+# In worlds with such numbers, whatever a rule allows besides, own ties may move.
+MOVING = 1000
 MOST_COMBINATIONS = 600
 # What a rule about each attribute says of its units, and what it may say of steps and range.
 UNITS: dict[str, dict[str, Any]] = {
@@ -214,6 +216,8 @@ def random_case(name: str, number: int) -> Case:
     random = np.random.default_rng(seed)
     world = random_world(random)
     recourse = random_recourse(random, world, network)
+    if number >= MOVING:
+        recourse["ties"] = [may_move(rule) for rule in recourse["ties"]]
     classes = CLASSES[: network.classes]
     favourable = random.permutation(classes)[: 1 if random.random() < 0.7 else len(classes) - 1]
     case = Case(
@@ -361,6 +365,15 @@ def random_tie_rule(
     if random.random() < 0.3:
         rule["reason"] = "as the branch manager said"
     return rule
+
+
+def may_move(rule: dict[str, Any]) -> dict[str, Any]:
+    """A rule by which ties may also move, and by which nothing ends together; some only move."""
+    if rule["whose"] == "others" or not rule["allow"]:
+        return rule
+    alone = {key: value for key, value in rule.items() if key != "together"}
+    allow = ["move"] if rule["allow"] == ["drop"] else [*rule["allow"], "move"]
+    return {**alone, "allow": allow}
 
 
 def without_shadowed(rules: Sequence[dict[str, Any]], *, directed: bool) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ import pytest
 from recourse_audit.audit.report import explain
 from recourse_audit.records.recourse import (
     Action,
+    MoveAction,
     Option,
     Recourse,
     SetAction,
@@ -22,10 +23,11 @@ from recourse_audit.records.recourse import (
 )
 from tests.cases import long_after
 from tests.recourse.brute_force import BruteForce, Combination, Move
-from tests.recourse.random_worlds import AMPLE, NETWORKS, Case, random_case
+from tests.recourse.random_worlds import AMPLE, MOVING, NETWORKS, Case, random_case
 
 KNIFE_EDGE = 1e-5
 NUMBERS = range(14, 21)
+MOVES = range(MOVING, MOVING + 6)
 BUDGETS = (1, 4, 17, 60)
 Key = tuple[str, int]
 
@@ -73,7 +75,7 @@ def clear_cut(truths: Truths, key: Key) -> Iterator[tuple[str, BruteForce]]:
             yield name, truth
 
 
-@pytest.mark.parametrize("number", long_after(4, NUMBERS))
+@pytest.mark.parametrize("number", [*long_after(4, NUMBERS), *long_after(2, MOVES)])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_recourse_equals_the_brute_force(name: str, number: int, truths: Truths) -> None:
     key = name, number
@@ -100,10 +102,10 @@ def assert_same_certificate(truth: BruteForce, recourse: Recourse) -> None:
     assert certificate.possible == truth.possible
     assert certificate.left_out.total == truth.possible - len(truth.combinations)
     assert certificate.denied == truth.policy.denied(truth.subject)
-    counts = {do: sum(move.do == do for move in truth.moves) for do in ("drop", "add")}
+    counts = {do: sum(move.do == do for move in truth.moves) for do in ("drop", "add", "move")}
     names = [move.attribute for move in truth.moves if move.attribute is not None]
     permitted = certificate.permitted
-    assert (permitted.drop, permitted.add) == (counts["drop"], counts["add"])
+    assert {"drop": permitted.drop, "add": permitted.add, "move": permitted.move} == counts
     levels = {name: names.count(name) for name in truth.policy.attributes}
     assert {name: count for name, count in permitted.set.items() if count} == {
         name: count for name, count in levels.items() if count
@@ -200,6 +202,8 @@ def places_of(case: Case, truth: BruteForce, action: Action) -> Iterator[int]:
                 named += [tie[::-1] for tie in named]
             same = action.kind == move.kind and set(action.ties) <= set(named)
             same &= len(action.ties) == len(move.ties)
+            if isinstance(action, MoveAction):
+                same &= action.to == case.world.ids[sum(move.new or ()) - truth.subject]
             if same and action.cost == pytest.approx(move.cost):
                 assert isinstance(action, TogetherAction) == move.together
                 yield place
@@ -240,7 +244,8 @@ def distance(truth: BruteForce, one: Combination, other: Combination) -> float:
 
 
 def touched(truth: BruteForce, some: Combination) -> set[object]:
-    return {truth.moves[place].attribute or place for place in some}
+    moves = [(place, truth.moves[place]) for place in some]
+    return {move.attribute or move.rows or place for place, move in moves}
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -319,9 +324,12 @@ def test_an_option_holds_in_every_draw_if_nothing_changes_around_it(
             assert option.robustness.ties == option.robustness.attributes == survival(4, 4)
 
 
+@pytest.mark.parametrize("number", [NUMBERS[3], MOVES[0]])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_a_change_tried_by_hand_is_answered_like_the_brute_force(name: str, truths: Truths) -> None:
-    key = name, NUMBERS[3]
+def test_a_change_tried_by_hand_is_answered_like_the_brute_force(
+    name: str, number: int, truths: Truths
+) -> None:
+    key = name, number
     case = random_case(*key)
     truths.of(key)
     audit = case.open(truths.folder(key), draws=0, budget=1)
@@ -345,7 +353,11 @@ def words_for(case: Case, move: Move) -> Iterator[str]:
     if not move.ties:
         yield f"{move.attribute}={move.values[str(move.attribute)]!r}"
     for one, other in move.ties:
-        yield f"{move.do} {case.world.ids[one]}-{case.world.ids[other]}:{move.kind}"
+        text = f"{move.do} {case.world.ids[one]}-{case.world.ids[other]}:{move.kind}"
+        if move.new is not None:
+            [to] = {*move.new} - {one, other}
+            text += f" to {case.world.ids[to]}"
+        yield text
 
 
 def test_knife_edges_are_rare_and_the_random_worlds_hold_what_is_awkward(truths: Truths) -> None:
@@ -362,6 +374,16 @@ def test_knife_edges_are_rare_and_the_random_worlds_hold_what_is_awkward(truths:
     for wanted in ({"drop"}, {"add"}, {"set"}, {"drop", "add"}, {"drop", "set"}, {"add", "set"}):
         assert wanted in done
     assert any(len(truth.moves[p].rows) > 1 for truth, some in shown for p in some)
+    moving = [truth for name in NETWORKS for number in MOVES for truth in truths.of((name, number))]
+    refused_movers = [truth for truth in moving if not truth.is_favourable(truth.now)]
+    moved = [
+        {truth.moves[place].do for place in some}
+        for truth in refused_movers
+        for some in truth.minimal
+    ]
+    for wanted in ({"move"}, {"move", "drop"}, {"move", "add"}, {"move", "set"}):
+        assert wanted in moved
+    assert any(not truth.working and len(truth.moves) > 9 for truth in refused_movers)
     assert any(truth.moves[p].steps > 1 for truth, some in shown for p in some)
     assert any(truth.moves[p].steps < -1 for truth, some in shown for p in some)
     assert any(len(truth.moves[p].values) > 1 for truth, some in shown for p in some)

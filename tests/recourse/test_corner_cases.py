@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit.report import explain
-from recourse_audit.records.recourse import Action, Recourse, TieAction, TogetherAction
+from recourse_audit.records.recourse import Action, MoveAction, Recourse, TieAction, TogetherAction
 from tests.command import command
 from tests.recourse.brute_force import BruteForce, Policy, TieRow, World, is_denied
 from tests.recourse.random_worlds import (
@@ -259,6 +259,8 @@ def fixed_part(action: Action) -> dict[str, Any]:
         return {"do": action.do, "tie": action.tie, "kind": action.kind}
     if isinstance(action, TogetherAction):
         return {"do": "drop", "kind": action.kind, "ties": action.ties}
+    if isinstance(action, MoveAction):
+        return {"do": "move", "tie": action.tie, "to": action.to, "kind": action.kind}
     return {
         "do": "set",
         "attribute": action.attribute,

@@ -50,7 +50,7 @@ OUT_OF_RANGE: list[tuple[dict[str, Any], str, str]] = [
     ({"jitter": -0.1}, "recourse.jitter", "at least 0"),
     ({"jitter": 1.5}, "recourse.jitter", "at most 1"),
     (ties({**DROP, "whose": "mine"}), "recourse.ties[0].whose", "'own', 'outgoing', 'others'"),
-    (ties({**DROP, "allow": ["cut"]}), "recourse.ties[0].allow[0]", "'drop' or 'add'"),
+    (ties({**DROP, "allow": ["cut"]}), "recourse.ties[0].allow[0]", "'drop', 'add' or 'move'"),
     (ties({**DROP, "to": "all"}), "recourse.ties[0].to", "'near' or 'anyone'"),
     (ties({**DROP, "cost": -1}), "recourse.ties[0].cost", "at least 0"),
     (ties({**DROP, "kindd": "x"}), "recourse.ties[0].kindd", "did you mean kind?"),

@@ -32,7 +32,8 @@ from recourse_audit.records.subject import (
     Grade,
     SubjectReport,
 )
-from recourse_audit.render.letters import Letter, LetterWriter
+from recourse_audit.render.letter_facts import Letter
+from recourse_audit.render.letters import LetterWriter
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings, parse_settings
 

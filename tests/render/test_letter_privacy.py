@@ -18,9 +18,10 @@ from recourse_audit.audit.load import Selection, load_audit, select_subjects
 from recourse_audit.audit.report import reports_on
 from recourse_audit.records.codec import plain_data
 from recourse_audit.records.subject import SubjectReport
+from recourse_audit.render import letter_facts as facts
 from recourse_audit.render import letter_inputs as inputs
-from recourse_audit.render import letters as facts
-from recourse_audit.render.letters import Letter, LetterWriter
+from recourse_audit.render.letter_facts import Letter
+from recourse_audit.render.letters import LetterWriter
 from recourse_audit.render.pdf import Printer
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings
@@ -36,6 +37,7 @@ TEXTS = {
     facts.Attribute,
     facts.Unit,
     facts.OwnCategory,
+    facts.SharedEnd,
     facts.DecisionClass,
     inputs.Reason,
     inputs.AddressLine,
@@ -87,9 +89,10 @@ def test_each_text_is_made_in_one_place() -> None:
     made = {path.name: made_in(path) for path in folder.rglob("*.py")}
     assert {name: kinds for name, kinds in made.items() if kinds} == {
         "letter_inputs.py": {"Reason", "AddressLine", "Signer"},
-        "letters.py": {
-            *("Reference", "Kind", "Attribute", "Unit", "OwnCategory", "DecisionClass"),
+        "letter_facts.py": {
+            *("Kind", "Attribute", "Unit", "OwnCategory", "DecisionClass", "SharedEnd"),
         },
+        "letters.py": {"Reference"},
     }
 
 

@@ -10,7 +10,8 @@ import pytest
 from recourse_audit.errors import InputError, SettingsError
 from recourse_audit.records.subject import EgoTie, Grade, SubjectReport
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.letters import Letter, LetterWriter
+from recourse_audit.render.letter_facts import Letter
+from recourse_audit.render.letters import LetterWriter
 from recourse_audit.render.templates import Templates
 from tests.render.letters import (
     LANGUAGES,

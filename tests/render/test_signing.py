@@ -17,8 +17,9 @@ from recourse_audit.errors import InputError
 from recourse_audit.records.bundle import CAUSES, Review, SignOff
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import RenderOptions
+from recourse_audit.render.letter_facts import Letter
 from recourse_audit.render.letter_inputs import read_ids, read_reviews
-from recourse_audit.render.letters import Letter, LetterWriter
+from recourse_audit.render.letters import LetterWriter
 from recourse_audit.render.write_letters import (
     Entry,
     LetterOptions,
