@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from recourse_audit.api import Audit, Bundle, open_bundle
     from recourse_audit.errors import AuditError
-    from recourse_audit.graph.readers import from_arrays, from_networkx, from_pyg, read_graph
+    from recourse_audit.graph.readers import from_arrays, from_networkx, read_graph
     from recourse_audit.records.groups import GroupReport
     from recourse_audit.records.recourse import WhatIf
     from recourse_audit.records.subject import SubjectReport
@@ -31,7 +31,6 @@ _HOMES = {
     "WhatIf": "records.recourse",
     "from_arrays": "graph.readers",
     "from_networkx": "graph.readers",
-    "from_pyg": "graph.readers",
     "load_settings": "settings",
     "open_bundle": "api",
     "read_graph": "graph.readers",
@@ -47,7 +46,6 @@ __all__ = [
     "WhatIf",
     "from_arrays",
     "from_networkx",
-    "from_pyg",
     "load_settings",
     "open_bundle",
     "read_graph",

@@ -69,8 +69,8 @@ class Audit:
         What `load_settings` returns, or a table with the keys of `audit.toml`. With `graph`, it
         needs no section `graph`.
     graph
-        A graph made with `from_arrays`, `from_networkx` or `from_pyg`, or PyG's `HeteroData` as it
-        is, in place of the files in the settings.
+        A graph made with `from_arrays` or `from_networkx`, or PyG's `HeteroData` as it is, in place
+        of the files in the settings.
     model
         An opened model, in place of the file in the settings.
     seed

@@ -18,7 +18,7 @@ from recourse_audit.audit.agreement import NOT_RECORDED, read_recorded
 from recourse_audit.audit.large_graphs import AskedGraph
 from recourse_audit.audit.population import check_column, groups_by, read_outcomes
 from recourse_audit.errors import InputError, ModelError, SettingsError, SubjectError
-from recourse_audit.graph.arrays import from_pyg, is_hetero_data
+from recourse_audit.graph.arrays import from_arrays, is_hetero_data
 from recourse_audit.graph.columns import (
     IN_MEMORY,
     Positions,
@@ -212,10 +212,10 @@ def open_audit(
     if graph is not None and not isinstance(graph, Graph):
         if not is_hetero_data(graph):
             raise InputError(
-                "graph: must be what from_arrays, from_networkx or from_pyg returns, or a "
-                f"HeteroData (got {type(graph).__name__})"
+                "graph: must be what from_arrays or from_networkx returns, or a HeteroData (got "
+                f"{type(graph).__name__})"
             )
-        graph = from_pyg(graph, settings.decision.subject)
+        graph = from_arrays(graph, subject=settings.decision.subject)
     opened = OnnxModel(settings.model, timeout=timeout, complete=False) if model is None else model
     graph, preprocessing = read_features(
         settings.model,

@@ -393,6 +393,8 @@ def _check(job: AuditJob) -> None:
 
 def _with_absolute_paths(settings: Settings) -> Settings:
     """The same settings for a process that was started elsewhere."""
+    files = settings.graph.files.items()
+    graph = {key: path.resolve() for key, path in files if "." not in key}  # no table is read there
     candidates = settings.recourse.candidates
     recourse = {} if candidates is None else {"candidates": candidates.resolve()}
     model = {
@@ -403,7 +405,7 @@ def _with_absolute_paths(settings: Settings) -> Settings:
     return settings.model_copy(
         update={
             "model": settings.model.model_copy(update=model),
-            "graph": settings.graph.with_absolute_paths(),
+            "graph": settings.graph.model_copy(update=graph),
             "recourse": settings.recourse.model_copy(update=recourse),
         }
     )

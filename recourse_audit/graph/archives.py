@@ -47,14 +47,12 @@ from recourse_audit.graph.graph import Floats, Graph, Indices, Strings, Ties, bu
 from recourse_audit.graph.kinds import (
     REVERSED,
     OtherKinds,
-    RelationTies,
     Triple,
     find_subject,
     name_relations,
     people_alone,
 )
 from recourse_audit.settings import GraphSettings, Subject
-from recourse_audit.settings.inputs import TieTable
 
 Array = NDArray[Any]
 Matrix = Array | sparse.csr_array
@@ -117,11 +115,6 @@ def tie_arrays(
         check_numbers(values, name, place)
         check_shape(values, name, (len(ends[0]),), place)
     return build_ties(ends, kinds, numbers.__getitem__, weight, tie_attributes, place)
-
-
-def build_from(nodes: Nodes, ties: Ties, place: Place, *, directed: bool) -> Graph:
-    """A graph of one kind of nodes."""
-    return build_graph(**nodes, ties=ties, directed=directed, origin=place.name)
 
 
 def _no_features(ids: Ids, attributes: Mapping[str, Array], place: Place) -> Floats:
@@ -303,7 +296,10 @@ def read_npz(
     arrays = _load(path)
     several = any(name.startswith("edge_index_") for name in arrays)
     if settings.node_tables or settings.ties or (several and "edge_index" not in arrays):
-        return _read_kinds(arrays, settings, subject, place, raw=raw)
+        kinds = [*settings.node_tables] or _kinds_in(arrays)
+        nodes_of = {kind: _arrays_of(arrays, kind, kinds) for kind in kinds}
+        edges = _relations_in(arrays, settings, kinds, place.name)
+        return read_kinds(place.name, nodes_of, edges, settings, subject, raw=raw)
     if "edge_index" not in arrays:
         raise GraphError(
             f"{place.name}: there is no array 'edge_index'; {near_matches('edge_index', arrays)}"
@@ -311,7 +307,8 @@ def read_npz(
     nodes = _npz_nodes(arrays, settings, place, raw=raw)
     count = len(nodes["ids"])
     ties = tie_arrays(place, arrays, (count, count), settings)
-    return build_from(nodes, ties, place, directed=settings.directed), place, None
+    graph = build_graph(**nodes, ties=ties, directed=settings.directed, origin=place.name)
+    return graph, place, None
 
 
 def _npz_nodes(
@@ -353,50 +350,48 @@ def _npz_nodes(
     return node_arrays(place, x, attributes, ids=ids, names=names, raw=raw, bare=bare)
 
 
-def _read_kinds(
-    arrays: Mapping[str, Array],
+def read_kinds(
+    origin: str,
+    nodes: Mapping[str, Mapping[str, Array]],
+    edges: Mapping[Triple, Mapping[str, Array]],
     settings: GraphSettings,
     subject: Subject | None,
-    place: Place,
     *,
-    raw: bool,
+    raw: bool = False,
 ) -> tuple[Graph, Place, OtherKinds]:
-    """Read an archive with arrays for each kind (`x_person`) and each relation."""
-    kinds = [*settings.node_tables] or _kinds_in(arrays)
-    people = find_subject(kinds, subject)
-    nodes: dict[str, Nodes] = {}
-    for kind in sorted(kinds, key=lambda kind: kind != people):
-        own = settings.of_kind(kind, people=kind == people) if settings.node_tables else settings
-        if kind != people and not settings.node_tables:
-            own = settings.model_copy(update={"features": (), "encodings": (), "derived": ()})
-        nodes[kind] = _npz_nodes(
-            _arrays_of(arrays, kind, kinds),
-            own,
-            Positions(f"{place.name}, kind {kind!r}"),
-            raw=raw and kind == people,
-            bare=True,
-        )
-    triples = _relations_in(arrays, settings, kinds, place)
-    edges = {
-        triple: {
-            name: arrays[f"{name}_{suffix}"]
-            for name in ("edge_index", "edge_weight", "edge_attr")
-            if f"{name}_{suffix}" in arrays
-        }
-        for triple, suffix in triples.items()
-    }
-    relations = join_arrays(place.name, nodes, edges, settings.ties)
-    own_place = Positions(f"{place.name}, kind {people!r}")
-    alone = people_alone(nodes.pop(people), place.name)
-    rest = OtherKinds(subject=people, nodes=nodes, relations=relations, origin=place.name)
-    return alone, own_place, rest
+    """Read arrays of each kind and each relation, under the names of an archive of one kind.
+
+    People alone, where they are, and what joins them.
+    """
+    people = find_subject(nodes, subject)
+    places = {kind: Positions(f"{origin}, kind {kind!r}") for kind in nodes}
+    read: dict[str, Nodes] = {}
+    for kind in sorted(nodes, key=lambda kind: kind != people):
+        own, takes_raw = settings.of_kind(kind, people=kind == people), raw and kind == people
+        read[kind] = _npz_nodes(nodes[kind], own, places[kind], raw=takes_raw, bare=True)
+    ties: dict[Triple, Ties] = {}
+    for (source, name, target), arrays in edges.items():
+        for kind in (source, target):
+            if kind not in read:
+                raise GraphError(
+                    f"{origin}: the relation {name!r} leads to the kind {kind!r}, which has no "
+                    f"nodes; {near_matches(kind, read)}"
+                )
+        place = Positions(f"{origin}, relation {name!r}")
+        if "edge_index" not in arrays:
+            raise GraphError(f"{place.name}: there is no 'edge_index'; give the ends of its ties")
+        counts = len(read[source]["ids"]), len(read[target]["ids"])
+        ties[source, name, target] = tie_arrays(place, arrays, counts, GraphSettings())
+    relations = name_relations(ties, settings.ties, origin)
+    alone = people_alone(read.pop(people), origin)
+    rest = OtherKinds(subject=people, nodes=read, relations=relations, origin=origin)
+    return alone, places[people], rest
 
 
 def _kinds_in(arrays: Mapping[str, Array]) -> list[str]:
     """The kinds that an archive has features, ids or a number of nodes of."""
-    names = [
-        name.removeprefix("x_") for name, x in arrays.items() if name[:2] == "x_" and x.ndim == 2
-    ]
+    matrices = (name for name, array in arrays.items() if array.ndim == 2)
+    names = [name.removeprefix("x_") for name in matrices if name.startswith("x_")]
     for prefix in ("ids_", "num_nodes_"):
         names += [name.removeprefix(prefix) for name in arrays if name.startswith(prefix)]
     return [*dict.fromkeys(names)]
@@ -417,63 +412,38 @@ def _arrays_of(arrays: Mapping[str, Array], kind: str, kinds: Sequence[str]) -> 
 
 
 def _relations_in(
-    arrays: Mapping[str, Array], settings: GraphSettings, kinds: Sequence[str], place: Place
-) -> dict[Triple, str]:
-    """The relations of an archive, each with the end of its arrays' names.
+    arrays: Mapping[str, Array], settings: GraphSettings, kinds: Sequence[str], origin: str
+) -> dict[Triple, dict[str, Array]]:
+    """The arrays of each relation: of those in the settings, with what may be their reversed ones.
 
-    Those of the settings, and what may be their reversed ones; or else all, by names such as
-    `edge_index_person__works_at__employer`.
+    Without any, of all, by names such as `edge_index_person__works_at__employer`.
     """
     suffixes = [name.removeprefix("edge_index_") for name in arrays if name[:11] == "edge_index_"]
-    relations: dict[Triple, str] = {}
+    found: dict[Triple, str] = {}
     for name, tie in settings.ties.items():
-        suffix = name if name in suffixes else f"{tie.start}__{name}__{tie.to}"
-        if suffix not in suffixes:
+        own, back = (tie.start, name, tie.to), (tie.to, REVERSED + name, tie.start)
+        for triple in (own, back):
+            for suffix in {triple[1], "__".join(triple)} & {*suffixes}:
+                found[triple] = suffix
+        if own not in found:
             raise GraphError(
-                f"{place.name}: there is no array 'edge_index_{name}' (from graph.ties.{name}); "
+                f"{origin}: there is no array 'edge_index_{name}' (from graph.ties.{name}); "
                 f"{near_matches(f'edge_index_{name}', arrays)}"
             )
-        relations[tie.start, name, tie.to] = suffix
-        for back in (REVERSED + name, f"{tie.to}__{REVERSED}{name}__{tie.start}"):
-            if back in suffixes and REVERSED + name not in settings.ties:
-                relations[tie.to, REVERSED + name, tie.start] = back
     for suffix in () if settings.ties else suffixes:
         parts = suffix.split("__")
         if len(parts) != 3 or parts[0] not in kinds or parts[2] not in kinds:
             raise GraphError(
-                f"{place.name}: 'edge_index_{suffix}' does not say which kinds it leads between "
+                f"{origin}: 'edge_index_{suffix}' does not say which kinds it leads between "
                 f"({', '.join(kinds)}); call it edge_index_FROM__RELATION__TO, or give from and to "
                 "in [graph.ties]"
             )
-        relations[parts[0], parts[1], parts[2]] = suffix
-    return relations
-
-
-def join_arrays(
-    origin: str,
-    nodes: Mapping[str, Nodes],
-    edges: Mapping[Triple, Mapping[str, Array]],
-    tables: Mapping[str, TieTable],
-) -> list[RelationTies]:
-    """Check the ties of each relation; reversed relations are folded into their own.
-
-    A relation within a kind that lists every tie in both directions has no direction, unless
-    `tables` say otherwise.
-    """
-    ties: dict[Triple, Ties] = {}
-    for triple, arrays in edges.items():
-        for kind in (triple[0], triple[2]):
-            if kind not in nodes:
-                raise GraphError(
-                    f"{origin}: the relation {triple[1]!r} leads to the kind {kind!r}, which has "
-                    f"no nodes; {near_matches(kind, nodes)}"
-                )
-        place = Positions(f"{origin}, relation {triple[1]!r}")
-        if "edge_index" not in arrays:
-            raise GraphError(f"{place.name}: there is no 'edge_index'; give the ends of its ties")
-        counts = len(nodes[triple[0]]["ids"]), len(nodes[triple[2]]["ids"])
-        ties[triple] = tie_arrays(place, arrays, counts, GraphSettings())
-    return name_relations(ties, tables, origin)
+        found[parts[0], parts[1], parts[2]] = suffix
+    roles = ("edge_index", "edge_weight", "edge_attr")
+    return {
+        triple: {role: arrays[f"{role}_{end}"] for role in roles if f"{role}_{end}" in arrays}
+        for triple, end in found.items()
+    }
 
 
 def _load(path: Path) -> dict[str, Array]:

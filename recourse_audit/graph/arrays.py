@@ -4,7 +4,7 @@ The checks are those of an archive (`graph.archives`). PyG is not needed: whatev
 and an `edge_index_dict` will do, with tensors or with arrays.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,24 +16,23 @@ from recourse_audit.graph.archives import (
     Array,
     Ids,
     Matrix,
-    build_from,
-    join_arrays,
+    check_shape,
     node_arrays,
+    read_kinds,
     tie_arrays,
 )
-from recourse_audit.graph.columns import Nodes, Positions
-from recourse_audit.graph.graph import Graph
-from recourse_audit.graph.kinds import OtherKinds, Triple, find_subject, join_kinds, people_alone
+from recourse_audit.graph.columns import Positions
+from recourse_audit.graph.graph import Graph, build_graph
+from recourse_audit.graph.kinds import Triple, join_kinds
 from recourse_audit.settings import GraphSettings, Subject
 
 Features = ArrayLike | sparse.sparray | sparse.spmatrix | None
-# What `HeteroData` calls its stores' contents, besides the attributes of nodes.
-OWN_NAMES = frozenset({"x", "num_nodes", "ids", "feature_names"})
+Edges = dict[Triple, dict[str, Array]]
 
 
 def from_arrays(
-    x: Features | Mapping[str, Features],
-    edge_index: ArrayLike | Mapping[Triple, ArrayLike],
+    x: Features | Mapping[str, Features] | Any,
+    edge_index: ArrayLike | Mapping[Triple, ArrayLike] | None = None,
     *,
     ids: Ids | Mapping[str, Ids] = None,
     attributes: Mapping[str, ArrayLike] | Mapping[str, Mapping[str, ArrayLike]] | None = None,
@@ -42,7 +41,7 @@ def from_arrays(
     edge_attributes: ArrayLike | Mapping[Triple, ArrayLike] | None = None,
     directed: bool = False,
     feature_names: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
-    subject: str | None = None,
+    subject: Subject | None = None,
 ) -> Graph:
     """Build a `Graph` from arrays in memory, with the same checks as for a file.
 
@@ -68,7 +67,9 @@ def from_arrays(
         and `feature_names` are dictionaries by kind, and `edge_index`, `weight` and
         `edge_attributes` by `(from, relation, to)`, as in PyG. Positions count within each kind; a
         kind without features has an `x` without columns; a relation within a kind that lists every
-        tie both ways has no direction; and a relation `rev_…` is checked against its own.
+        tie both ways has no direction; and a relation `rev_…` is checked against its own. PyG's
+        `HeteroData` takes the place of `x` as it is: attributes are what its stores of nodes have
+        one entry per node of, and a kind without features needs `num_nodes`.
 
     Examples
     --------
@@ -80,84 +81,52 @@ def from_arrays(
     >>> from_arrays(kinds, ties, subject="person")
     Graph(nodes=3, ties=2, features=3)
     """
-    if isinstance(x, Mapping) or isinstance(edge_index, Mapping):
-        if not isinstance(x, Mapping) or not isinstance(edge_index, Mapping):
-            raise GraphError("arrays: x and edge_index must both be dictionaries, or neither")
-        return _join(
-            "arrays",
-            x,
-            _by_relation(edge_index=edge_index, edge_weight=weight, edge_attr=edge_attributes),
-            subject,
-            ids=_by_kind("ids", ids),
-            attributes=_by_kind("attributes", attributes),
-            names=_by_kind("feature_names", feature_names),
+    names = {"ids": ids, "feature_names": feature_names}
+    numbers = {"edge_index": edge_index, "edge_weight": weight, "edge_attr": edge_attributes}
+    nodes: dict[str, dict[str, Array]] | None = None
+    if is_hetero_data(x):
+        origin, nodes = "HeteroData", _stores_of(x)
+        numbers = {name: _collect(x, name) for name in numbers}
+    elif isinstance(x, Mapping) or isinstance(edge_index, Mapping):
+        origin, nodes = "arrays", _nodes_by_kind(x, attributes)
+    if nodes is not None:
+        for name, values in names.items():
+            for kind_of, own in _by("kind", name, values).items():
+                if kind_of not in nodes:
+                    raise GraphError(f"{origin}: {name} names {kind_of!r}, which has no x; add it")
+                nodes[kind_of][name] = np.array([*own], object)
+        people, _, others = read_kinds(
+            origin, nodes, _edges_by_relation(numbers), GraphSettings(), subject
         )
+        return join_kinds(people, others)
     place = Positions("arrays")
+    arrays = {name: as_array(values) for name, values in numbers.items() if values is not None}
+    if "edge_index" not in arrays:
+        raise GraphError("arrays: there is no edge_index; give the ends of the ties")
+    if kind is not None:
+        arrays["edge_type"] = as_array(kind)
     columns = {name: as_array(values) for name, values in (attributes or {}).items()}
-    nodes = node_arrays(place, _matrix(x), columns, ids=ids, names=feature_names)  # type: ignore[arg-type]
-    given = {"edge_type": kind, "edge_weight": weight, "edge_attr": edge_attributes}
-    given["edge_index"] = edge_index
-    arrays = {name: as_array(values) for name, values in given.items() if values is not None}
-    count = len(nodes["ids"])
+    found = node_arrays(place, _matrix(x), columns, ids=ids, names=feature_names)  # type: ignore[arg-type]
+    count = len(found["ids"])
     ties = tie_arrays(place, arrays, (count, count), GraphSettings())
-    return build_from(nodes, ties, place, directed=directed)
-
-
-def from_pyg(
-    data: Any,
-    subject: Subject | None = None,
-    *,
-    ids: Mapping[str, Ids] | None = None,
-    feature_names: Mapping[str, Sequence[str]] | None = None,
-) -> Graph:
-    """Build a `Graph` from PyG's `HeteroData`, as it is.
-
-    Parameters
-    ----------
-    data
-        Has an `x_dict` and an `edge_index_dict`, and perhaps an `edge_attr_dict` and an
-        `edge_weight_dict`. Whatever else a store of nodes has one entry per node of is an
-        attribute; a kind without `x` needs `num_nodes`.
-    subject
-        The kind of nodes that is decided on.
-    ids, feature_names
-        By kind, in place of the stores' own `ids` and `feature_names`.
-    """
-    x = {kind: as_array(values) for kind, values in _collect(data, "x").items()}
-    stores = {kind: _store_of(data, kind) for kind in getattr(data, "node_types", [*x])}
-    known: dict[str, dict[str, Any]] = {"ids": {}, "feature_names": {}}
-    attributes: dict[str, dict[str, Array]] = {}
-    for kind, store in stores.items():
-        if kind not in x:
-            count = store.get("num_nodes")
-            if count is None:
-                raise GraphError(
-                    f"HeteroData: the kind {kind!r} has neither x nor num_nodes, so nobody knows "
-                    "how many nodes there are; set num_nodes"
-                )
-            x[kind] = np.empty((int(count), 0))
-        for name, column in known.items():
-            if name in store:
-                values = store[name]
-                column[kind] = as_array(values) if hasattr(values, "detach") else [*values]
-        columns = {name: as_array(v) for name, v in store.items() if name not in OWN_NAMES}
-        count = len(x[kind])
-        attributes[kind] = {n: v for n, v in columns.items() if v.shape == (count,)}
-    names = ("edge_index", "edge_weight", "edge_attr")
-    return _join(
-        "HeteroData",
-        {kind: x[kind] for kind in stores},
-        _by_relation(**{name: _collect(data, name) for name in names}),
-        subject,
-        ids={**known["ids"], **(ids or {})},
-        attributes=attributes,
-        names={**known["feature_names"], **(feature_names or {})},
-    )
+    return build_graph(**found, ties=ties, directed=directed, origin=place.name)
 
 
 def is_hetero_data(graph: object) -> bool:
     """Whether an object is like PyG's `HeteroData`."""
     return bool(_collect(graph, "edge_index"))
+
+
+def as_array(values: Any) -> Array:
+    """An array of whatever numpy takes, or of a tensor of PyTorch, on any device."""
+    return values.detach().cpu().numpy() if hasattr(values, "detach") else np.asarray(values)
+
+
+def _matrix(x: Any) -> Matrix | None:
+    if isinstance(x, sparse.sparray | sparse.spmatrix):
+        matrix: Matrix = sparse.csr_array(x)  # type: ignore[call-overload]  # a gap in the stubs
+        return matrix
+    return None if x is None else as_array(x)
 
 
 def _collect(data: Any, name: str) -> dict[Any, Any]:
@@ -168,42 +137,39 @@ def _collect(data: Any, name: str) -> dict[Any, Any]:
         return {}
 
 
-def as_array(values: Any) -> Array:
-    """An array of whatever numpy takes, or of a tensor of PyTorch, on any device."""
-    return values.detach().cpu().numpy() if hasattr(values, "detach") else np.asarray(values)
+def _stores_of(data: Any) -> dict[str, dict[str, Array]]:
+    """What a `HeteroData` has about the nodes of each kind, under the names of an archive."""
+    x = _collect(data, "x")
+    stores: dict[str, dict[str, Array]] = {}
+    for kind in getattr(data, "node_types", x):
+        known = dict(data[kind].items()) if hasattr(data, "node_types") else {"x": x[kind]}
+        if "x" not in known and known.setdefault("num_nodes", data[kind].num_nodes) is None:
+            raise GraphError(
+                f"HeteroData: the kind {kind!r} has neither x nor num_nodes, so nobody knows how "
+                "many nodes there are; set num_nodes"
+            )
+        stores[kind] = {name: as_array(values) for name, values in known.items()}
+    return stores
 
 
-def _store_of(data: Any, kind: str) -> dict[str, Any]:
-    """What a `HeteroData` has about the nodes of a kind, by name."""
-    try:
-        store = data[kind]
-    except (KeyError, TypeError):
-        return {}
-    known = dict(store.items())
-    return {"num_nodes": getattr(store, "num_nodes", None), **known}
+def _nodes_by_kind(x: Any, attributes: Any) -> dict[str, dict[str, Array]]:
+    """Features and attributes of each kind, whose lengths must agree."""
+    nodes: dict[str, dict[str, Any]] = {
+        k: {"x": _matrix(v)} for k, v in _by("kind", "x", x).items()
+    }
+    for kind, columns in _by("kind", "attributes", attributes).items():
+        for name, values in columns.items():
+            nodes[kind][name] = as_array(values)
+            count, place = nodes[kind]["x"].shape[0], Positions(f"arrays, kind {kind!r}")
+            check_shape(nodes[kind][name], name, (count,), place)
+    return nodes
 
 
-def _matrix(x: Any) -> Matrix | None:
-    if isinstance(x, sparse.sparray | sparse.spmatrix):
-        matrix: Matrix = sparse.csr_array(x)  # type: ignore[call-overload]  # a gap in the stubs
-        return matrix
-    return None if x is None else as_array(x)
-
-
-def _by_kind(name: str, values: Any) -> dict[str, Any]:
-    """Values by kind; what is no dictionary would not say whose they are."""
-    if values is not None and not isinstance(values, Mapping):
-        raise GraphError(f"arrays: {name} must be a dictionary by kind, as x is")
-    return dict(values or {})
-
-
-def _by_relation(**columns: Any) -> dict[Triple, dict[str, Array]]:
+def _edges_by_relation(columns: Mapping[str, Any]) -> Edges:
     """The arrays of each relation by their names."""
-    edges: dict[Triple, dict[str, Array]] = {}
+    edges: Edges = {}
     for name, values in columns.items():
-        if values is not None and not isinstance(values, Mapping):
-            raise GraphError(f"arrays: {name} must be a dictionary by relation, as edge_index is")
-        for triple, array in (values or {}).items():
+        for triple, array in _by("relation", name, values).items():
             if not isinstance(triple, tuple) or len(triple) != 3:
                 raise GraphError(
                     f"arrays: {name} has the key {triple!r}; a relation is (from, relation, to)"
@@ -212,35 +178,8 @@ def _by_relation(**columns: Any) -> dict[Triple, dict[str, Array]]:
     return edges
 
 
-def _join(
-    origin: str,
-    x: Mapping[str, Any],
-    edges: Mapping[Triple, Mapping[str, Array]],
-    subject: Subject | None,
-    *,
-    ids: Mapping[str, Ids],
-    attributes: Mapping[str, Mapping[str, Any]],
-    names: Mapping[str, Sequence[str]],
-) -> Graph:
-    """Check the arrays of each kind and relation, and join them."""
-    strangers: Iterable[str] = {*ids, *attributes, *names} - {*x}
-    for kind in sorted(strangers):
-        raise GraphError(
-            f"{origin}: there is something about the kind {kind!r}, which has no x; add it"
-        )
-    people = find_subject(x, subject)
-    nodes: dict[str, Nodes] = {}
-    for kind in sorted(x, key=lambda kind: kind != people):
-        nodes[kind] = node_arrays(
-            Positions(f"{origin}, kind {kind!r}"),
-            _matrix(x[kind]),
-            {name: as_array(values) for name, values in attributes.get(kind, {}).items()},
-            ids=ids.get(kind),
-            names=names.get(kind),
-            bare=True,
-        )
-    relations = join_arrays(origin, nodes, edges, {})
-    alone = people_alone(nodes.pop(people), origin)
-    return join_kinds(
-        alone, OtherKinds(subject=people, nodes=nodes, relations=relations, origin=origin)
-    )
+def _by(what: str, name: str, values: Any) -> dict[Any, Any]:
+    """Values by kind or relation; what is no dictionary would not say whose they are."""
+    if values is not None and not isinstance(values, Mapping):
+        raise GraphError(f"arrays: {name} must be a dictionary by {what}, as the other arrays are")
+    return dict(values or {})

@@ -39,18 +39,16 @@ from recourse_audit.graph.columns import (
     read_ties,
     to_strings,
 )
-from recourse_audit.graph.graph import Graph, Indices, Ties, build_graph
+from recourse_audit.graph.graph import Graph, Indices, build_graph
 from recourse_audit.graph.kinds import (
     OtherKinds,
-    RelationTies,
     Triple,
     find_subject,
     join_kinds,
     name_relations,
     people_alone,
 )
-from recourse_audit.settings import GraphSettings, Subject
-from recourse_audit.settings.inputs import NodeTable
+from recourse_audit.settings import GraphSettings
 
 MOST_TIES = 200_000
 LARGEST = 2**63
@@ -132,9 +130,7 @@ class Dictionaries(Table):
         return codes.astype(np.int32), names.tolist()
 
 
-def read_graphml(
-    path: Path, settings: GraphSettings, subject: Subject | None, *, raw: bool
-) -> tuple[Graph, Place, OtherKinds | None]:
+def read_graphml(path: Path, settings: GraphSettings, *, raw: bool) -> tuple[Graph, Place]:
     """Read a file in which node and edge attributes are columns; also where its nodes are.
 
     Ids are those of the nodes, unless `settings.id` names an attribute. The file says whether its
@@ -142,8 +138,6 @@ def read_graphml(
     """
     network = _read_network(path)
     directed = network.is_directed()
-    if settings.node_tables or settings.ties:
-        return _convert_kinds(network, str(path), settings, subject, raw=raw)
     if "directed" in settings.model_fields_set:
         if settings.directed and not directed:
             raise GraphError(
@@ -151,7 +145,7 @@ def read_graphml(
                 "set it to false, or export the graph as directed"
             )
         directed = settings.directed
-    return *_convert(network, str(path), settings, directed=directed, raw=raw), None
+    return _convert(network, str(path), settings, directed=directed, raw=raw)
 
 
 def survey_graphml(path: Path) -> tuple[list[ColumnSummary], bool]:
@@ -195,6 +189,7 @@ def from_networkx(
         what each node is, and which relation a tie belongs to; `features` is a dictionary by kind,
         and `edge_attributes` by relation. In an undirected graph, a relation between two kinds
         leads from the one that comes first: that of the subject, then in the order of `features`.
+        Relations are sorted by name.
 
     Examples
     --------
@@ -206,14 +201,9 @@ def from_networkx(
     >>> from_networkx(people, ["income"])
     Graph(nodes=2, ties=1, features=1)
     """
-    if isinstance(features, Mapping) or isinstance(edge_attributes, Mapping):
-        by_kind = features if isinstance(features, Mapping) else {}
-        tables = {name: NodeTable(features=tuple(columns)) for name, columns in by_kind.items()}
-        settings = GraphSettings.model_construct(
-            set(), nodes=tables, kind=kind, weight=weight, edge_attributes=edge_attributes
-        )
-        people, _, others = _convert_kinds(graph, "networkx graph", settings, subject)
-        return join_kinds(people, others)
+    if isinstance(features, Mapping):
+        columns = edge_attributes if isinstance(edge_attributes, Mapping) else {}
+        return _join(graph, features, subject, kind, weight, columns)
     if features is not None and not features:
         raise GraphError("networkx graph: no features are named; name what the model takes")
     settings = GraphSettings.model_construct(
@@ -267,89 +257,61 @@ def _convert(
     return graph, place
 
 
-def _convert_kinds(
+def _join(
     network: "nx.Graph[Any]",
-    name: str,
-    settings: GraphSettings,
-    subject: Subject | None,
-    *,
-    raw: bool = False,
-) -> tuple[Graph, Place, OtherKinds]:
+    features: Mapping[str, Sequence[str]],
+    subject: str | None,
+    kind: str,
+    weight: str,
+    edge_attributes: Mapping[str, Sequence[str]],
+) -> Graph:
     """Check every value of a network in which an attribute says the kind of nodes and of ties."""
-    column, members = settings.kind, dict[str, list[Any]]()
+    members: dict[str, list[Any]] = {name: [] for name in features}
     for node, values in network.nodes(data=True):
-        if not values.get(column):
+        if not values.get(kind):
             raise GraphError(
-                f"{name}, node {str(node)!r}: has no {column!r}; say of every node what kind it is"
+                f"networkx graph, node {str(node)!r}: has no {kind!r}; say of every node what kind "
+                "it is"
             )
-        members.setdefault(str(values[column]), []).append(node)
-    order = [kind for kind in (*settings.node_tables, *members) if kind in members]
-    people = find_subject(dict.fromkeys(order), subject)
-    order = [people, *(kind for kind in dict.fromkeys(order) if kind != people)]
+        members.setdefault(str(values[kind]), []).append(node)
+    people = find_subject([name for name, nodes in members.items() if nodes], subject)
+    order = sorted((name for name, nodes in members.items() if nodes), key=lambda n: n != people)
     nodes: dict[str, Nodes] = {}
-    places: dict[str, Place] = {}
     number: dict[Any, tuple[str, int]] = {}
-    for kind in order:
-        number |= {node: (kind, position) for position, node in enumerate(members[kind])}
-        places[kind] = Elements(name, [f"node {str(node)!r}" for node in members[kind]])
-        rows = [
-            {key: value for key, value in network.nodes[node].items() if key != column}
-            for node in members[kind]
-        ]
-        table, own = Dictionaries(places[kind], rows), settings.of_kind(kind, people=kind == people)
+    for name in order:
+        number |= {node: (name, position) for position, node in enumerate(members[name])}
+        place = Elements("networkx graph", [f"node {str(node)!r}" for node in members[name]])
+        table = Dictionaries(place, [network.nodes[node] for node in members[name]])
+        table.names.remove(kind)
+        own = GraphSettings(features=tuple(features.get(name, ())))
         check_features(table, own)
-        ids = to_strings(members[kind], places[kind])
-        nodes[kind] = read_nodes(table, ids, own, raw=raw and kind == people)
-    relations = _relations_of(network, name, settings, number, order)
-    alone = people_alone(nodes.pop(people), name)
-    rest = OtherKinds(subject=people, nodes=nodes, relations=relations, origin=name)
-    return alone, places[people], rest
-
-
-def _relations_of(
-    network: "nx.Graph[Any]",
-    name: str,
-    settings: GraphSettings,
-    number: Mapping[Any, tuple[str, int]],
-    order: Sequence[str],
-) -> list[RelationTies]:
-    """The ties of each relation; in an undirected network, each leads the way of its relation."""
+        nodes[name] = read_nodes(table, to_strings(members[name], place), own, raw=False)
     listed: dict[Triple, list[tuple[Any, Any, dict[str, Any]]]] = {}
     for source, target, values in network.edges(data=True):
-        relation = str(values.get(settings.kind, DEFAULT_KIND))
-        ends, (start, to) = (source, target), (number[source][0], number[target][0])
-        table = settings.ties.get(relation)
-        forward = table.start == start if table else order.index(start) <= order.index(to)
-        if not network.is_directed() and not forward:
-            ends, (start, to) = (target, source), (to, start)
+        relation, ends = str(values.get(kind, DEFAULT_KIND)), (source, target)
+        start, to = number[source][0], number[target][0]
+        if not network.is_directed():
+            if order.index(start) > order.index(to):
+                ends, start, to = (target, source), to, start
+            elif start == to and source != target:  # without a direction: the tie is there twice
+                listed.setdefault((start, relation, to), []).append((target, source, values))
         listed.setdefault((start, relation, to), []).append((*ends, values))
-    ties: dict[Triple, Ties] = {}
-    for triple, rows in listed.items():
-        place = Elements(name, [_tie_name(source, target) for source, target, _ in rows])
-        table_of_ties = Dictionaries(place, [values for _, _, values in rows])
-        known, wanted = settings.ties.get(triple[1]), settings.edge_attributes
-        columns = known.attributes if known else ()
-        if isinstance(wanted, Mapping):
-            columns = wanted.get(triple[1], ())
+    ties = {}
+    for triple, rows in sorted(listed.items(), key=lambda each: each[0][1]):
+        place = Elements("networkx graph", [_tie_name(start, to) for start, to, _ in rows])
+        table = Dictionaries(place, [values for _, _, values in rows])
+        columns = edge_attributes.get(triple[1], ())
         for column in columns:
-            check_column(column, table_of_ties.names, "edge_attributes", place)
-        places = np.array([[number[s][1], number[t][1]] for s, t, _ in rows], np.int32)
-        weight = settings.weight if settings.weight in table_of_ties.names else None
+            check_column(column, table.names, "edge_attributes", place)
+        places = np.array([[number[s][1], number[t][1]] for s, t, _ in rows], np.int32).T.copy()
+        kinds = np.zeros(len(rows), np.int16), (triple[1],)
+        weights = weight if weight in table.names else None
         ties[triple] = build_ties(
-            (places[:, 0].copy(), places[:, 1].copy()),
-            (np.zeros(len(rows), np.int16), (triple[1],)),
-            table_of_ties.numbers,
-            weight,
-            columns,
-            place,
+            (places[0], places[1]), kinds, table.numbers, weights, columns, place
         )
-    wished = [*settings.ties] or [*settings.edge_attributes]
-    ranks = {relation: place for place, relation in enumerate(wished)}
-    ties = dict(sorted(ties.items(), key=lambda each: ranks.get(each[0][1], len(ranks))))
-    relations = name_relations(ties, settings.ties, name)
-    if network.is_directed():
-        return relations
-    return [replace(each, directed=each.source != each.target) for each in relations]
+    relations = name_relations(ties, {}, "networkx graph")
+    alone = people_alone(nodes.pop(people), "networkx graph")
+    return join_kinds(alone, OtherKinds(subject=people, nodes=nodes, relations=relations))
 
 
 def _tie_name(source: object, target: object) -> str:

@@ -198,12 +198,6 @@ def _join_relations(
     relations: list[Relation] = []
     tables: list[Ties] = []
     for number, relation in enumerate(others.relations):
-        for kind in (relation.source, relation.target):
-            if kind not in place:
-                raise GraphError(
-                    f"{others.origin}: the relation {relation.name!r} leads to the kind {kind!r}, "
-                    f"which has no nodes; {near_matches(kind, place)}"
-                )
         ties = relation.ties
         if not relation.directed:
             ties = without_mirrors(ties, f"{others.origin}, relation {relation.name!r}")

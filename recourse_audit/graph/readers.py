@@ -2,7 +2,7 @@
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.graph.archives import read_npz
-from recourse_audit.graph.arrays import from_arrays, from_pyg
+from recourse_audit.graph.arrays import from_arrays
 from recourse_audit.graph.columns import TakeColumns, find_repeated, with_raw_columns
 from recourse_audit.graph.computed import with_computed
 from recourse_audit.graph.graph import Graph
@@ -12,7 +12,7 @@ from recourse_audit.graph.tables import read_kinds, read_tables
 from recourse_audit.settings import GraphSettings, Subject
 from recourse_audit.settings.inputs import ONE_SOURCE
 
-__all__ = ["from_arrays", "from_networkx", "from_pyg", "read_graph"]
+__all__ = ["from_arrays", "from_networkx", "read_graph"]
 
 
 def read_graph(
@@ -49,7 +49,7 @@ def read_graph(
     if tables.npz is not None:
         graph, place, others = read_npz(tables.npz, tables, subject, raw=raw is not None)
     elif tables.graphml is not None:
-        graph, place, others = read_graphml(tables.graphml, tables, subject, raw=raw is not None)
+        graph, place = read_graphml(tables.graphml, settings, raw=raw is not None)
     elif tables.node_tables:
         people = find_subject(tables.node_tables, subject)
         graph, place, others = read_kinds(tables, people, raw)

@@ -101,7 +101,7 @@ class Settings(Section):
     @classmethod
     def _check_features(cls, graph: GraphSettings, info: ValidationInfo) -> GraphSettings:
         model: ModelSettings | None = info.data.get("model")
-        listed = isinstance(graph.nodes, Path) or (graph.graphml is not None and not graph.nodes)
+        listed = isinstance(graph.nodes, Path) or graph.graphml is not None
         if listed and not graph.features and model and model.preprocessing is None:
             raise ValueError("needs features: the columns that the model takes, in order")
         return graph

@@ -1,6 +1,6 @@
 """The model and the graph of an audit, and columns that the model does not take as they are."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -284,7 +284,7 @@ class NodeTable(Section):
     """The nodes of one kind."""
 
     path: FilePath | None = None
-    """CSV or Parquet, one row per node; absent if `npz` or `graphml` has the nodes."""
+    """CSV or Parquet, one row per node; absent if `npz` has the nodes."""
     id: str = "id"
     """The column with each node's id."""
     features: tuple[str, ...] = ()
@@ -296,7 +296,7 @@ class TieTable(Section):
     """The ties of one relation."""
 
     path: FilePath | None = None
-    """CSV or Parquet, one row per tie; absent if `npz` or `graphml` has the ties."""
+    """CSV or Parquet, one row per tie; absent if `npz` has the ties."""
     start: str = Field(alias="from")
     """The kind of node that a tie starts from."""
     to: str
@@ -405,26 +405,9 @@ class GraphSettings(Section):
 
     def of_kind(self, kind: str, *, people: bool = True) -> "GraphSettings":
         """The settings for the nodes of one kind alone; encodings and formulas are of people."""
-        table = self.node_tables.get(kind, NodeTable())
-        update: dict[str, object] = {"nodes": table.path, "ties": {}, "id": table.id}
-        update |= {"features": table.features}
-        if not people:
-            update |= {"encodings": (), "derived": ()}
-        return self.model_copy(update=update)
-
-    def with_absolute_paths(self) -> "GraphSettings":
-        """The same settings for a process that was started elsewhere."""
-
-        def resolve(tables: Mapping[str, NodeTable | TieTable]) -> dict[str, Section]:
-            return {
-                name: table.model_copy(update={"path": table.path and table.path.resolve()})
-                for name, table in tables.items()
-            }
-
-        flat = {key: path.resolve() for key, path in self.files.items() if "." not in key}
-        update: dict[str, object] = {**flat, "ties": resolve(self.ties)}
-        if self.node_tables:
-            update["nodes"] = resolve(self.node_tables)
+        table = self.node_tables.get(kind, NodeTable(features=self.features if people else ()))
+        update: dict[str, object] = {} if people else {"encodings": (), "derived": ()}
+        update |= {"nodes": table.path, "ties": {}, "id": table.id, "features": table.features}
         return self.model_copy(update=update)
 
     @model_validator(mode="after")
@@ -449,42 +432,39 @@ class GraphSettings(Section):
 
     def _check_tables(self) -> None:
         """Refuse tables of kinds and relations that do not fit together."""
-        if self.edges is not None or isinstance(self.nodes, Path):
+        if self.edges is not None or self.graphml is not None or isinstance(self.nodes, Path):
             raise ValueError(
-                "edges and a path in nodes are for nodes of one kind, and ties for several kinds; "
-                "write nodes and ties as tables, or nodes and edges as paths"
+                "edges, graphml and a path in nodes are for nodes of one kind; for several kinds, "
+                "write nodes and ties as tables"
             )
-        tables = {"id": "nodes.KIND", "features": "nodes.KIND", "edge_attributes": "ties.RELATION"}
-        tables |= dict.fromkeys(("source", "target", "weight", "directed"), "ties.RELATION")
-        for name, where in tables.items():
+        columns = ("id", "features", "source", "target", "weight", "edge_attributes", "directed")
+        for name in columns if self.node_tables else columns[2:]:
             if getattr(self, name) != type(self).model_fields[name].default:
-                raise ValueError(f"{name} belongs to the tables {where}; move it there")
-        if not self.ties and self.npz is None and self.graphml is None:
+                raise ValueError(f"{name} belongs to a table of nodes or ties; move it there")
+        if not self.ties and self.npz is None:
             raise ValueError(
                 "nodes of several kinds need ties: a table [graph.ties] with one entry per "
                 'relation, such as works_at = { path = "…", from = "person", to = "employer" }'
             )
-        for name in (*self.node_tables, *self.ties):
-            if not name.strip() or {":", "."} & {*name}:
+        nodes = {f"nodes.{kind}": table.path for kind, table in self.node_tables.items()}
+        for key, path in {
+            **nodes,
+            **{f"ties.{n}": tie.path for n, tie in self.ties.items()},
+        }.items():
+            if key.count(".") > 1 or ":" in key or key.endswith("."):
+                raise ValueError(f"{key}: choose a name with letters, and without : and .")
+            if (path is None) != (self.npz is not None):
+                remedy = "name the CSV or Parquet file" if path is None else "npz has it all"
                 raise ValueError(
-                    f"{name!r} cannot name a kind or a relation; choose a name without : and ."
+                    f"{key}.path: {'is missing' if path is None else 'leave it out'}; {remedy}"
                 )
-        for relation, tie in self.ties.items():
+        for name, tie in self.ties.items():
             for key, kind in (("from", tie.start), ("to", tie.to)):
                 if self.node_tables and kind not in self.node_tables:
-                    known = ", ".join(self.node_tables)
                     raise ValueError(
-                        f"ties.{relation}.{key}: {kind!r} is not a kind of node in graph.nodes "
-                        f"({known}); correct it, or add the kind"
+                        f"ties.{name}.{key}: {kind!r} is not a kind of node in graph.nodes "
+                        f"({', '.join(self.node_tables)}); correct it, or add the kind"
                     )
-        elsewhere = self.npz is not None or self.graphml is not None
-        nodes = {f"nodes.{kind}.path": table.path for kind, table in self.node_tables.items()}
-        ties = {f"ties.{name}.path": table.path for name, table in self.ties.items()}
-        for key, path in {**nodes, **ties}.items():
-            if elsewhere and path is not None:
-                raise ValueError(f"{key}: the nodes are in npz or graphml; leave it out")
-            if not elsewhere and path is None:
-                raise ValueError(f"{key}: is missing; name the CSV or Parquet file")
 
     def _claims(self) -> Iterator[tuple[str, str, str]]:
         """Names that encodings and derived columns take: the key, the name, what it means then."""

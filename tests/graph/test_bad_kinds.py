@@ -10,7 +10,7 @@ import pytest
 from recourse_audit.audit.load import find_subjects, read_features
 from recourse_audit.errors import GraphError, SettingsError
 from recourse_audit.graph.kinds import with_subject
-from recourse_audit.graph.readers import from_arrays, from_networkx, from_pyg, read_graph
+from recourse_audit.graph.readers import from_arrays, from_networkx, read_graph
 from recourse_audit.settings import GraphSettings, ModelSettings, SubjectColumn, parse_settings
 from tests.graph.kind_graphs import (
     FakeHeteroData,
@@ -72,17 +72,17 @@ def settings_message(graph: dict[str, Any]) -> str:
         ({"works_at": {"sources": "x"}}, ["graph.ties.works_at.sources", "did you mean source"]),
         ({"person": {"feature": []}}, ["graph.nodes.person.feature", "did you mean features"]),
         ({"graph": {"ties": {}}}, ["need ties", "[graph.ties]", "works_at = {"]),
-        ({"graph": {"edges": "e.csv"}}, ["for nodes of one kind", "write nodes and ties"]),
-        ({"graph": {"features": ["a"]}}, ["features belongs to the tables nodes.KIND", "move it"]),
-        ({"graph": {"directed": True}}, ["directed belongs to the tables ties.RELATION"]),
-        ({"graph": {"npz": "g.npz"}}, ["nodes.person.path", "in npz", "leave it out"]),
+        ({"graph": {"edges": "e.csv"}}, ["edges, graphml and a path", "write nodes and ties"]),
+        ({"graph": {"features": ["a"]}}, ["features belongs to a table of nodes", "move it"]),
+        ({"graph": {"directed": True}}, ["directed belongs to a table of nodes or ties"]),
+        ({"graph": {"npz": "g.npz"}}, ["nodes.person.path", "leave it out", "npz has it all"]),
         (
             {"graph": {"nodes": {"a:b": {"path": "a.csv"}}, "ties": {}, "npz": None}},
             ["[graph.ties]"],
         ),
         (
             {"graph": {"ties": {"a.b": {"path": "a.csv", "from": "person", "to": "person"}}}},
-            ["'a.b' cannot name", "without : and ."],
+            ["ties.a.b: choose a name", "without : and ."],
         ),
     ],
 )
@@ -189,7 +189,7 @@ def test_a_reversed_relation_that_does_not_mirror_its_own_is_refused(tmp_path: P
     ends = data.edge_index_dict[back].values.copy()
     ends[0, 0] = (ends[0, 0] + 1) % len(world.nodes["employer"]["id"])
     data.edge_index_dict[back] = FakeTensor(ends)
-    message = message_of(lambda: from_pyg(data, "person"))
+    message = message_of(lambda: from_arrays(data, subject="person"))
     assert "'rev_works_at' is not 'works_at' with its ends exchanged; make it so" in message
     settings = write_npz(world, tmp_path, declared=True)
     with np.load(tmp_path / "graph.npz") as archive:
@@ -204,7 +204,7 @@ def test_a_reversed_relation_with_other_attributes_is_refused() -> None:
     data = FakeHeteroData(world, mirrored=True)
     back = ("employer", "rev_works_at", "person")
     data.edge_attr_dict[back] = FakeTensor(data.edge_attr_dict[back].values + 1)
-    message = message_of(lambda: from_pyg(data, "person"))
+    message = message_of(lambda: from_arrays(data, subject="person"))
     assert "'rev_works_at' is not 'works_at' with its ends exchanged" in message
 
 
@@ -212,14 +212,16 @@ def test_a_reversed_relation_with_other_attributes_is_refused() -> None:
     ("change", "parts"),
     [
         ({"x": {"person": [[1.0]]}}, ["'works_at' leads to the kind 'employer'", "no nodes"]),
-        ({"edge_index": [[0], [0]]}, ["both be dictionaries"]),
+        ({"edge_index": [[0], [0]]}, ["edge_index must be a dictionary by relation"]),
+        ({"x": [[1.0]]}, ["x must be a dictionary by kind"]),
+        ({"attributes": {"person": {"age": [1, 2]}}}, ["kind 'person'", "'age'", "[1] is needed"]),
         (
             {"edge_index": {("person", "works_at", "employer"): [[0], [5]]}},
             ["relation 'works_at'", "5 in column 0", "nodes are 0 to 0"],
         ),
         ({"edge_index": {"works_at": [[0], [0]]}}, ["'works_at'", "(from, relation, to)"]),
         ({"ids": ["a"]}, ["ids must be a dictionary by kind"]),
-        ({"ids": {"boss": ["a"]}}, ["kind 'boss'", "has no x; add it"]),
+        ({"ids": {"boss": ["a"]}}, ["ids names 'boss'", "has no x; add it"]),
         ({"weight": [1.0]}, ["edge_weight must be a dictionary by relation"]),
         ({"feature_names": {"person": ["a", "b"]}}, ["kind 'person'", "'feature_names'", "[1]"]),
         ({"x": {"person": [1.0], "employer": [[1.0]]}}, ["kind 'person'", "'x' has shape [1]"]),
@@ -263,7 +265,7 @@ def test_a_network_must_say_what_each_node_is() -> None:
 def test_a_kind_without_features_needs_a_number_of_nodes() -> None:
     data = FakeHeteroData(random_world(3), mirrored=False)
     data.stores["device"].pop("num_nodes")
-    message = message_of(lambda: from_pyg(data, "person"))
+    message = message_of(lambda: from_arrays(data, subject="person"))
     assert "the kind 'device' has neither x nor num_nodes" in message
 
 

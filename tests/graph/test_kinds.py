@@ -6,7 +6,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 
@@ -14,7 +13,7 @@ from recourse_audit.audit.population import ties_of
 from recourse_audit.errors import SubjectError
 from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.kinds import on_people, with_subject
-from recourse_audit.graph.readers import from_arrays, from_networkx, from_pyg, read_graph
+from recourse_audit.graph.readers import from_arrays, from_networkx, read_graph
 from recourse_audit.settings import GraphSettings, GroupSettings, SubjectColumn
 from tests.graph.graphs import Sample, assert_equal, write_csv
 from tests.graph.kind_graphs import (
@@ -38,25 +37,6 @@ def _read_network(world: World, _: Path) -> Graph:
     )
 
 
-def _read_drawing(world: World, folder: Path) -> Graph:
-    path = folder / "graph.graphml"
-    nx.write_graphml(network_of(world), path)
-    tables = {
-        "nodes": {kind: {"features": names} for kind, names in world.features.items()},
-        "ties": {
-            name: {
-                "from": ties.source,
-                "to": ties.target,
-                "attributes": ties.attributes,
-                "directed": ties.directed,
-            }
-            for name, ties in world.ties.items()
-        },
-    }
-    settings = GraphSettings.model_validate({"graphml": path, **tables})
-    return read_graph(settings, subject=world.subject)
-
-
 READERS: dict[str, Callable[[World, Path], Graph]] = {
     "csv": lambda world, folder: read_graph(write_tables(world, folder), subject="person"),
     "parquet": lambda world, folder: read_graph(
@@ -70,14 +50,15 @@ READERS: dict[str, Callable[[World, Path], Graph]] = {
     ),
     "arrays": lambda world, _: from_arrays(**arrays_of(world)),
     "networkx": _read_network,
-    "graphml": _read_drawing,
-    "HeteroData": lambda world, _: from_pyg(FakeHeteroData(world, mirrored=False), "person"),
-    "HeteroData, mirrored": lambda world, _: from_pyg(
-        FakeHeteroData(world, mirrored=True), "person"
+    "HeteroData": lambda world, _: from_arrays(
+        FakeHeteroData(world, mirrored=False), subject="person"
+    ),
+    "HeteroData, mirrored": lambda world, _: from_arrays(
+        FakeHeteroData(world, mirrored=True), subject="person"
     ),
 }
 
-OUT_OF_ORDER = ("networkx", "graphml")  # which list ties by their first node
+OUT_OF_ORDER = ("networkx",)  # which list ties by their first node
 
 
 @pytest.mark.parametrize("seed", WORLDS)
