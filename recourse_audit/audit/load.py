@@ -19,16 +19,10 @@ from recourse_audit.audit.large_graphs import AskedGraph
 from recourse_audit.audit.population import check_column, groups_by, read_outcomes
 from recourse_audit.errors import InputError, ModelError, SettingsError, SubjectError
 from recourse_audit.graph.arrays import from_arrays, is_hetero_data
-from recourse_audit.graph.columns import (
-    IN_MEMORY,
-    Positions,
-    near_matches,
-    with_raw_columns,
-)
-from recourse_audit.graph.computed import with_computed
+from recourse_audit.graph.columns import IN_MEMORY, near_matches
 from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.graph.kinds import on_people, people_settings, with_subject
-from recourse_audit.graph.readers import read_graph
+from recourse_audit.graph.readers import read_graph, with_columns
 from recourse_audit.model.batching import QueryBatcher, Repeater, sharing_of
 from recourse_audit.model.decisions import DecisionRule
 from recourse_audit.model.head import check_head_columns, with_head, with_head_columns
@@ -93,47 +87,29 @@ def read_features(
     In a graph of several kinds, those of the people. `subject` says who they are. The columns that
     only the model's head takes are the last features of the people.
     """
-    graph, preprocessing = _read_features(model, settings, subject, graph, timeout)
-    names, origin = model.head_columns, settings.origin
-    if isinstance(subject, SubjectColumn):
-        graph = with_subject(graph, subject, model.node_types)
-    elif subject is not None and (graph.kinds is None or graph.kinds.names[0] != subject):
-        raise SettingsError(
-            f"decision.subject: names the kind {subject!r}, but the graph was made of "
-            f"{'one kind of nodes' if graph.kinds is None else repr(graph.kinds.names[0])}; leave "
-            "it out, or correct it"
-        )
-    if preprocessing is None and names:
-        graph = on_people(graph, lambda own: with_head_columns(own, names, origin))
-    return graph, preprocessing
-
-
-def _read_features(
-    model: ModelSettings,
-    settings: GraphSettings,
-    subject: Subject | None,
-    graph: Graph | None,
-    timeout: float | None,
-) -> tuple[Graph, Preprocessing | None]:
-    people = people_settings(settings, subject)
-    if model.preprocessing is None:
-        if graph is None:
-            return read_graph(settings, subject=subject), None
-        place = Positions("the graph")
-        return on_people(graph, lambda own: with_computed(own, people, place)), None
-    pipeline = Pipeline(model, people, timeout=timeout)
+    people, reports = people_settings(settings, subject), list[PreprocessingReport]()
+    pipeline = None if model.preprocessing is None else Pipeline(model, people, timeout=timeout)
+    raw = None if pipeline is None else pipeline.kinds
     origin = people.origin if graph is None else IN_MEMORY.name
     if graph is None:
-        graph = read_graph(settings, pipeline.kinds, subject=subject)
+        graph = read_graph(settings, raw, subject=subject)
     else:
-        take = pipeline.kinds
-        graph = on_people(
-            graph,
-            lambda own: with_computed(with_raw_columns(own, take, IN_MEMORY), people, IN_MEMORY),
+        graph = on_people(graph, lambda own: with_columns(own, people, raw, IN_MEMORY))
+    if pipeline is not None:
+        graph = on_people(graph, lambda own: _encode(pipeline, own, origin, reports))
+    made_of = None if graph.kinds is None else graph.kinds.names[0]
+    if made_of is None and isinstance(subject, SubjectColumn):
+        graph = with_subject(graph, subject, model.node_types)
+    elif subject is not None and subject != made_of:
+        raise SettingsError(
+            f"decision.subject: names {subject!r}, but the graph was made for decisions on "
+            f"{'all nodes, which are of one kind' if made_of is None else repr(made_of)}; leave it "
+            "out, or correct it"
         )
-    reports: list[PreprocessingReport] = []
-    graph = on_people(graph, lambda own: _encode(pipeline, own, origin, reports))
-    return graph, Preprocessing(encoder=pipeline, report=reports[0])
+    names = model.head_columns
+    if pipeline is None and names:
+        graph = on_people(graph, lambda own: with_head_columns(own, names, origin))
+    return graph, Preprocessing(encoder=pipeline, report=reports[0]) if pipeline else None
 
 
 def _encode(

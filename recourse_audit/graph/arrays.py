@@ -158,6 +158,8 @@ def _nodes_by_kind(x: Any, attributes: Any) -> dict[str, dict[str, Array]]:
         k: {"x": _matrix(v)} for k, v in _by("kind", "x", x).items()
     }
     for kind, columns in _by("kind", "attributes", attributes).items():
+        if kind not in nodes:
+            raise GraphError(f"arrays: attributes names {kind!r}, which has no x; add it")
         for name, values in columns.items():
             nodes[kind][name] = as_array(values)
             count, place = nodes[kind]["x"].shape[0], Positions(f"arrays, kind {kind!r}")

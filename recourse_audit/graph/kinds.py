@@ -116,13 +116,7 @@ def join_kinds(people: Graph, others: OtherKinds) -> Graph:
         own = nodes["attributes"].items()
         attributes |= {f"{kind}.{name}": (place, values) for name, values in own}
     features, feature_names, ranges = _stack(blocks, starts)
-    for name in people.columns:
-        if name.partition(".")[0] in others.nodes:
-            raise GraphError(
-                f"{others.origin}: the column {name!r} of {others.subject!r} is called as if it "
-                f"were of another kind; rename it"
-            )
-    _check_ids(people.ids, others)
+    _check_names(people, others)
     relations, ties = _join_relations(others, dict(zip(names, starts.tolist(), strict=False)))
     graph = build_graph(
         ids=_global_ids([people.ids, *(n["ids"] for n in others.nodes.values())], names),
@@ -141,14 +135,26 @@ def join_kinds(people: Graph, others: OtherKinds) -> Graph:
     return replace(graph, more=more)
 
 
-def _check_ids(people: Strings, others: OtherKinds) -> None:
-    """Refuse an id of a person that reads like that of another node: `kind:id`."""
-    colons = [name for name in people.tolist() if ":" in name]
-    own = {*people.tolist()} if colons else set()
-    for name in colons:
-        kind, _, rest = name.partition(":")
-        known = others.nodes[kind]["ids"].tolist() if kind in others.nodes else ()
-        if rest in known or (kind == others.subject and rest in own):
+def _check_names(people: Graph, others: OtherKinds) -> None:
+    """Refuse names with two meanings, once ids are written `kind:id` and columns `kind.column`."""
+    for name in (others.subject, *others.nodes, *(r.name for r in others.relations)):
+        if not name.strip() or ":" in name or "." in name:
+            raise GraphError(
+                f"{others.origin}: {name!r} cannot name a kind or a relation; choose a name "
+                "without : and ."
+            )
+    for name in people.columns:
+        if name.partition(".")[0] in others.nodes:
+            raise GraphError(
+                f"{others.origin}: the column {name!r} of {others.subject!r} is called as if it "
+                "were of another kind; rename it"
+            )
+    names = people.ids.tolist()
+    known = {kind: {*nodes["ids"].tolist()} for kind, nodes in others.nodes.items()}
+    known[others.subject] = {*names}
+    for name in names:
+        kind, colon, rest = name.partition(":")
+        if colon and rest in known.get(kind, ()):
             raise GraphError(
                 f"{others.origin}: {name!r} is the id of {others.subject} {name!r}, and also that "
                 f"of {kind} {rest!r}, because ids are written kind:id; rename one of them"
@@ -268,13 +274,9 @@ def name_relations(
     relations = []
     for triple in kept:
         source, name, target = triple
-        if name in tables:
-            directed = tables[name].directed
-        else:
-            mirrored = source == target and triple not in back.values()
-            directed = not (
-                mirrored and len(ties[triple]) and is_mirror(ties[triple], ties[triple])
-            )
+        alone = len(ties[triple]) and source == target and triple not in back.values()
+        directed = not (alone and is_mirror(ties[triple], ties[triple]))
+        directed = tables[name].directed if name in tables else directed
         relations.append(
             RelationTies(
                 name="__".join(triple) if shared[name] > 1 else name,

@@ -3,7 +3,7 @@
 from recourse_audit.errors import SettingsError
 from recourse_audit.graph.archives import read_npz
 from recourse_audit.graph.arrays import from_arrays
-from recourse_audit.graph.columns import TakeColumns, find_repeated, with_raw_columns
+from recourse_audit.graph.columns import Place, TakeColumns, find_repeated, with_raw_columns
 from recourse_audit.graph.computed import with_computed
 from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.graphml import from_networkx, read_graphml
@@ -55,7 +55,14 @@ def read_graph(
         graph, place, others = read_kinds(tables, people, raw)
     else:
         graph, place = read_tables(settings, raw)
+    graph = with_columns(graph, settings, raw, place)
+    return graph if others is None else join_kinds(graph, others)
+
+
+def with_columns(
+    graph: Graph, settings: GraphSettings, raw: TakeColumns | None, place: Place
+) -> Graph:
+    """The graph with columns as whoever takes them wants them, and with what follows from them."""
     if raw is not None:
         graph = with_raw_columns(graph, raw, place)
-    graph = with_computed(graph, settings, place)
-    return graph if others is None else join_kinds(graph, others)
+    return with_computed(graph, settings, place)

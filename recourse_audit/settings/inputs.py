@@ -451,8 +451,6 @@ class GraphSettings(Section):
             **nodes,
             **{f"ties.{n}": tie.path for n, tie in self.ties.items()},
         }.items():
-            if key.count(".") > 1 or ":" in key or key.endswith("."):
-                raise ValueError(f"{key}: choose a name with letters, and without : and .")
             if (path is None) != (self.npz is not None):
                 remedy = "name the CSV or Parquet file" if path is None else "npz has it all"
                 raise ValueError(

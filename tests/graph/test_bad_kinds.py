@@ -80,10 +80,6 @@ def settings_message(graph: dict[str, Any]) -> str:
             {"graph": {"nodes": {"a:b": {"path": "a.csv"}}, "ties": {}, "npz": None}},
             ["[graph.ties]"],
         ),
-        (
-            {"graph": {"ties": {"a.b": {"path": "a.csv", "from": "person", "to": "person"}}}},
-            ["ties.a.b: choose a name", "without : and ."],
-        ),
     ],
 )
 def test_tables_that_do_not_fit_together_are_refused(
@@ -168,7 +164,9 @@ def test_somebody_must_be_decided_on(subject: Any, parts: list[str], tmp_path: P
 def test_a_graph_of_one_kind_has_no_kind_that_is_decided_on() -> None:
     graph = from_arrays([[1.0], [2.0]], [[0], [1]])
     model = ModelSettings(path=Path("m.onnx"))
-    with pytest.raises(SettingsError, match="names the kind 'person', but the graph was made of"):
+    with pytest.raises(
+        SettingsError, match="names 'person', but the graph was made for decisions on all"
+    ):
         read_features(model, GraphSettings(), subject="person", graph=graph)
 
 
@@ -225,6 +223,11 @@ def test_a_reversed_relation_with_other_attributes_is_refused() -> None:
         ({"weight": [1.0]}, ["edge_weight must be a dictionary by relation"]),
         ({"feature_names": {"person": ["a", "b"]}}, ["kind 'person'", "'feature_names'", "[1]"]),
         ({"x": {"person": [1.0], "employer": [[1.0]]}}, ["kind 'person'", "'x' has shape [1]"]),
+        (
+            {"edge_index": {("person", "works.at", "employer"): [[0], [0]]}},
+            ["'works.at' cannot name", "without : and ."],
+        ),
+        ({"attributes": {"boss": {"age": [1]}}}, ["attributes names 'boss'", "has no x; add it"]),
         ({"subject": None}, ["decision.subject: is missing", "person, employer"]),
     ],
 )
