@@ -105,4 +105,4 @@ def test_every_option_flips_the_whole_graph_in_both_directions_of_a_relation(
             assert yes > no, option
             chance = 1 / (1 + np.exp(no - yes))
             assert option["probabilities"]["invited"] == pytest.approx(chance, abs=1e-4)
-    assert {("set", None), ("drop", "recommends")} <= done
+    assert {("set", None), ("drop", "recommends"), ("move", "works_at")} <= done
