@@ -226,6 +226,7 @@ class Reporter:
             baselines={},
             ego_network=self.ego_network(subject, result),
             probes=audit.probes,
+            kinds=audit.graph.kinds.names if audit.graph.kinds else (),
         )
         if result is None:
             return report
@@ -297,6 +298,8 @@ class Reporter:
             answers[unknown] = self._audit.batcher.ask(whole(graph), rows)
         names = self._decisions.names_of(answers, nodes)
         favourable: list[bool] = self._decisions.favourable(answers, nodes).tolist()
+        kinds = np.array([""] if graph.kinds is None else ["", *graph.kinds.names[1:]])
+        kind = kinds[graph.kinds.of(nodes)] if graph.kinds else np.repeat(kinds, len(nodes))
         return EgoNetwork(
             nodes=tuple(
                 EgoNode(
@@ -304,6 +307,7 @@ class Reporter:
                     hops=int(hops[place]),
                     decision=names[place],
                     favourable=favourable[place],
+                    kind=str(kind[place]),
                 )
                 for place in np.argsort(hops, kind="stable").tolist()
             ),
@@ -342,7 +346,8 @@ def _note(outcome: Outcome | None) -> Note:
 def _ties_among(graph: Graph, nodes: Indices) -> tuple[EgoTie, ...]:
     """The ties among some nodes, one entry per kind between two of them, in canonical order.
 
-    Looks every other node up in each one's neighbours, so that a hub costs a few steps.
+    Ties of a directed relation within one kind have an entry per direction. Looks every other node
+    up in each one's neighbours, so that a hub costs a few steps.
     """
     pairs_of = []
     for place, node in enumerate(nodes.tolist()):
@@ -354,10 +359,22 @@ def _ties_among(graph: Graph, nodes: Indices) -> tuple[EgoTie, ...]:
     pairs = np.concatenate(pairs_of)
     arcs, owner = spans(graph.pair_starts, pairs)
     ties = np.unique(np.stack((owner, graph.arc_tie[arcs])), axis=1)  # one has two arcs
-    of_kind = np.stack((ties[0], graph.ties.kind[ties[1]]))
-    (place, kind), counts = np.unique(of_kind, axis=1, return_counts=True)
+    kinds = graph.ties.kind[ties[1]]
+    one_way = np.array([r.directed and r.source == r.target for r in graph.relations], bool)
+    directed = one_way[kinds] if graph.relations else np.zeros(len(kinds), bool)
+    turned = directed & (graph.ties.source[ties[1]] != graph.pair_low[pairs[ties[0]]])
+    groups, counts = np.unique(
+        np.stack((ties[0], kinds, directed, turned)), axis=1, return_counts=True
+    )
     low, high = (graph.ids[ends[pairs]].tolist() for ends in (graph.pair_low, graph.pair_high))
     return tuple(
-        EgoTie(ends=(str(low[at]), str(high[at])), kind=graph.ties.kinds[number], count=count)
-        for at, number, count in zip(place.tolist(), kind.tolist(), counts.tolist(), strict=True)
+        EgoTie(
+            ends=(str(high[at]), str(low[at])) if back else (str(low[at]), str(high[at])),
+            kind=graph.ties.kinds[number],
+            count=count,
+            directed=bool(is_directed),
+        )
+        for (at, number, is_directed, back), count in zip(
+            groups.T.tolist(), counts.tolist(), strict=True
+        )
     )

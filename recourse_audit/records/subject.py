@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from recourse_audit.errors import DocumentError
-from recourse_audit.records import Record
+from recourse_audit.records import Record, Sparse
 from recourse_audit.records.model import NO_REPEATS, ProbeReport, Repeats, RuleName
 from recourse_audit.records.recourse import Recourse, RecourseStatus, WhatIf
 from recourse_audit.records.search import (
@@ -206,20 +206,28 @@ class DecisionLine(Record):
 
 
 class EgoNode(Record):
-    """Somebody near a subject, and the decision on them: empty where the answer is not a number."""
+    """Somebody near a subject, and the decision on them: empty where the answer is not a number.
+
+    `kind` is that of a node that nobody decides on, such as an employer; people have none.
+    """
 
     id: str
     hops: int
     decision: str
     favourable: bool
+    kind: Sparse[str] = ""
 
 
 class EgoTie(Record):
-    """The ties of one kind between two nodes; `count` of them, where parallel ties are allowed."""
+    """The ties of one kind between two nodes; `count` of them, where parallel ties are allowed.
+
+    `directed` ties are of a relation between nodes of one kind, and lead to the second end.
+    """
 
     ends: Tie
     kind: str
     count: int = 1
+    directed: Sparse[bool] = False
 
 
 class EgoNetwork(Record):
@@ -243,7 +251,8 @@ class SubjectReport(Record):
     `explanation` is that of the first counterfactual. `carriers` is None where there are no ties
     within reach, or where they were not searched for. `note` says why ties explain nothing; `error`
     says what went wrong. `queries` counts every graph that the model was asked about for this
-    subject, those asked twice included twice. Without any ties there is no ego network.
+    subject, those asked twice included twice. Without any ties there is no ego network. `kinds`
+    are those of the nodes in a graph of several kinds, the subject's first.
     """
 
     format: Literal[9] = 9
@@ -267,6 +276,7 @@ class SubjectReport(Record):
     repeats: Repeats = NO_REPEATS
     note: Note = ""
     error: str = ""
+    kinds: Sparse[tuple[str, ...]] = ()
 
     def __repr__(self) -> str:
         options = 0 if self.recourse is None else len(self.recourse.options)
@@ -286,6 +296,14 @@ class SubjectReport(Record):
         if self.error or self.recourse is None:
             return self.error
         return self.recourse.error
+
+    def kind_of(self, node: str) -> str:
+        """The kind of a node that nobody decides on; empty for a person."""
+        near, kind = self.ego_network, node.partition(":")[0]
+        for listed in near.nodes if near is not None and self.kinds else ():
+            if listed.id == node:
+                return listed.kind
+        return kind if kind in self.kinds[1:] else ""
 
     @property
     def moves_nothing(self) -> bool:

@@ -53,6 +53,7 @@ class RenderOptions:
 
 def file_name(number: int, subject: str) -> str:
     """The name of a subject's files, without ending: safe on every system, and distinct."""
+    subject = subject.replace(":", "-")
     kept = "".join(letter for letter in subject if letter.isascii() and _is_plain(letter))
     return f"{number:06d}-{kept[:LONGEST_NAME]}".rstrip("-")
 

@@ -3,6 +3,7 @@
 An explanation as an indented tree, the model's computation on it, all pairs of a search by both
 objectives, and how far explanations move. Marks of people differ by more than colour: a solid disc
 if decided favourably, a pale one if not, dashed without a decision, and a ring around the subject.
+Nodes of other kinds have a shape and a colour for each kind.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from recourse_audit.audit.rollout import RollOut, Variable
 from recourse_audit.records.search import ObjectiveGrid
 from recourse_audit.records.subject import StabilityPoint, StabilityReport
 from recourse_audit.render.drawing import (
+    SHAPES,
     SMALL,
     Drawing,
     Picture,
@@ -38,6 +40,7 @@ Box = tuple[float, float, float, float]
 
 EDGE, INDENT, ROW, RADIUS, RING = 16.0, 26.0, 28.0, 6.5, 1.75
 BESIDE, LETTERS = 17.0, 28
+KIND_COLOURS = ("class-2", "class-3", "class-4", "class-5")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +82,14 @@ def draw_tree(
     ties: Sequence[Tie],
     removed: Sequence[Tie],
     *,
+    kinds: Sequence[int] = (),
     word: str,
     alt: str,
 ) -> Picture:
     """Draw a tree whose ties name people by place, the subject first.
 
-    `favourable` is None where there is no decision; `word` is said of every removed tie.
+    `favourable` is None where there is no decision; `kinds` are 0 for people, or none; `word` is
+    said of every removed tie.
     """
     labels = [shorten(name, LETTERS) for name in names]
     places = place_tree(labels, ties)
@@ -102,7 +107,10 @@ def draw_tree(
         if place.tie:
             drawing.add("polyline", points=points(place.tie), fill="none", stroke_width=2, **look)
     for node, place in enumerate(places):
-        _draw_person(drawing, *place.mark, favourable=favourable[node], subject=node == 0)
+        if kinds and kinds[node]:
+            _draw_other(drawing, *place.mark, kinds[node])
+        else:
+            _draw_person(drawing, *place.mark, favourable=favourable[node], subject=node == 0)
         y = place.mark[1] + 4
         weight = None if node else 700
         drawing.text(place.label[0], y, labels[node], font_size=SMALL, font_weight=weight)
@@ -124,6 +132,25 @@ def _draw_person(
         return
     fill, stroke = ("yes", "yes") if favourable else ("no-tint", "no")
     drawing.shape("circle", x, y, RADIUS, fill=fill, stroke=stroke, stroke_width=1.5)
+
+
+def kind_shape(kind: int) -> str:
+    """The shape of nodes of a kind other than the subject's, by its place among the kinds."""
+    return SHAPES[1 + (kind - 1) % (len(SHAPES) - 1)]
+
+
+def draw_kind(kind: int, alt: str) -> Picture:
+    """The mark of a kind of nodes, for a key."""
+    drawing = Drawing(20, 20, alt)
+    _draw_other(drawing, 10, 10, kind)
+    return drawing.picture()
+
+
+def _draw_other(drawing: Drawing, x: float, y: float, kind: int) -> None:
+    """A node of another kind; when all shapes are used, it is hollow."""
+    colour = KIND_COLOURS[(kind - 1) % len(KIND_COLOURS)]
+    fill, stroke = (colour, "ink") if kind < len(SHAPES) else ("paper", colour)
+    drawing.shape(kind_shape(kind), x, y, RADIUS, fill=fill, stroke=stroke, stroke_width=1.5)
 
 
 # ---------------------------------------------------------------- the model's computation on it

@@ -2,10 +2,13 @@
 
 The catalogue of a language is the folder `wording/<language>/`, whose files are read without being
 compiled; a key, such as `step.raise`, is in one of them only. Placeholders are in braces:
-`{after}`. The user's own words for classes, attributes, groups and kinds of ties come from
-`[words]` in the settings; a name without a word is quoted, or written as it is where it reads well.
+`{after}`. Where a graph has several kinds of nodes, a message `KEY.of_kinds`, which does not call
+every node a person, takes the place of `KEY`. The user's own words for classes, attributes, groups
+and kinds of ties come from `[words]` in the settings; a name without a word is quoted, or written
+as it is where it reads well.
 """
 
+import copy
 import gettext
 import io
 import re
@@ -80,6 +83,7 @@ class Words:
         self._languages = tuple(dict.fromkeys((language, language.split("_", maxsplit=1)[0])))
         self._own = [own[name] for name in self._languages if name in own]
         self._currencies = currencies
+        self._has_kinds = False
         self.missing: set[str] = set()  # names that were used without a word for them
         self._forms: dict[str, tuple[str, ...]] = {}
         self._files: dict[str, str] = {}  # the name of the file that each message is in
@@ -109,12 +113,25 @@ class Words:
         """A message as it is in the catalogue: one text, or one per plural form."""
         return self._forms[key]
 
+    def of_kinds(self, kinds: Sequence[str]) -> "Words":
+        """The same words, for a graph of these kinds of nodes; of one kind if there are none."""
+        words = copy.copy(self)
+        words._has_kinds = bool(kinds)
+        return words
+
+    def _variant(self, key: str) -> str:
+        """The key of what is said in place of a message where there are several kinds of nodes."""
+        variant = f"{key}.of_kinds"
+        return variant if self._has_kinds and variant in self._forms else key
+
     def say(self, key: str, /, **values: object) -> str:
         """A message with its placeholders filled in."""
+        key = self._variant(key)
         return self._filled(key, self._find_message(key)[0], values)
 
     def say_count(self, key: str, count: int, /, **values: object) -> str:
         """A message in the plural form for a number, which fills in `{count}`."""
+        key = self._variant(key)
         forms = self._find_message(key)
         form = forms[min(self._plural(self._files[key], count), len(forms) - 1)]
         return self._filled(key, form, {**values, "count": self.number(count)})
@@ -236,6 +253,13 @@ class Words:
             self.missing.add(name)
         return (plain(name).replace("_", " "),)
 
+    def count_nodes(self, kind: str, count: int) -> str:
+        """Nodes of a kind: 2 employers; without a plural, employer (2)."""
+        forms, number = self.forms_of(kind), self.number(count)
+        if len(forms) == 1 and count != 1:
+            return f"{forms[0]} ({number})"
+        return f"{number} {self.form(count, forms)}"
+
     def class_name(self, name: str) -> str:
         """A class of the model; without a word, quoted."""
         word = self._find(lambda own: own.names.get(name))
@@ -268,6 +292,11 @@ class Words:
         if words is not None and words.name:
             return plain(self.form(count, words.name))
         return self.say_count("ties.name", count, kind=plain(kind).replace("_", " "))
+
+    def tie_way(self, kind: str, *, forward: bool) -> str:
+        """What a tie of a kind is called at its first end, or its second; "" without a word."""
+        words = self._find(lambda own: own.ties.get(kind))
+        return "" if words is None else plain(words.forward if forward else words.backward)
 
     def tie_caution(self, kind: str) -> str:
         """What a person must know before they end a tie of a kind; "" where nothing is said."""

@@ -57,7 +57,7 @@ Table = Mapping[type, str]
 SHOWN: Table = {
     SubjectReport: "format subject decision search explanation counterfactuals front front_size "
     "carriers baselines objective_grid ego_network own_data recourse caveats probes queries "
-    "repeats note error",
+    "repeats note error kinds",
     DecisionLine: "rule cut_off score margin better places rank recorded",
     Explanation: "nodes edges simulatability probabilities score",
     Counterfactual: "explanation removed kept simulatability relevance signed_relevance ranks "
@@ -66,8 +66,8 @@ SHOWN: Table = {
     CarryingSet: "removed size probabilities score effect decision favourable flips",
     FrontPair: "edges removed simulatability relevance",
     EgoNetwork: "nodes ties shown total hops limit",
-    EgoNode: "id hops decision favourable",
-    EgoTie: "ends kind count",
+    EgoNode: "id hops decision favourable kind",
+    EgoTie: "ends kind count directed",
     OwnData: "alone reason columns columns_reason",
     OwnColumn: "name value unit reference percentile answer reason",
     AnswerAlone: "decision favourable probabilities value",
@@ -130,8 +130,9 @@ def redact(
 ) -> SubjectReport:
     """The report as one kind of reader may see it, with every text in it made plain.
 
-    For a reviewer, other people are "person 1", "person 2" and so on, nearest first; for the
-    subject each is "another person", and whatever lies between other people is left out. Protected
+    For a reviewer, other people are "person 1", "person 2" and so on, nearest first, and nodes of
+    other kinds "employer 1"; for the subject each is "another person", or nothing but its kind, and
+    whatever lies between other people is left out. Protected
     attributes have no name, and what went wrong is left to the auditor. `words` say "person 1" in
     the language of the page; without them it is English.
     """
@@ -152,7 +153,8 @@ class _Redaction:
         self._level = level
         self._protected = protected
         self._words = words
-        self._numbers: dict[str, int] = {}
+        self._kind_of = report.kind_of
+        self._numbers: dict[str, dict[str, int]] = {}
         self._left_out: list[Table] = []
         if level == "subject":
             quota = report.decision.rule == "quota"
@@ -197,11 +199,15 @@ class _Redaction:
     def _name(self, person: str) -> str:
         if person == self._subject:
             return person
-        words = self._words
+        words, kind = self._words, self._kind_of(person)
+        name = kind if words is None or not kind else words.name(kind)
         if self._level == "subject":
-            return SOMEBODY if words is None else words.say("subject.somebody")
-        number = str(self._numbers.setdefault(person, len(self._numbers) + 1))
-        return f"person {number}" if words is None else words.say("subject.person", number=number)
+            return name or (SOMEBODY if words is None else words.say("subject.somebody"))
+        numbers = self._numbers.setdefault(kind, {})
+        number = str(numbers.setdefault(person, len(numbers) + 1))
+        if words is None:
+            return f"{name or 'person'} {number}"
+        return words.say("subject.node" if kind else "subject.person", kind=name, number=number)
 
     def _rename(self, people: object) -> object:
         """People, ties or lists of them by the names that the reader may see."""

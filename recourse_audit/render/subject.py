@@ -24,13 +24,15 @@ from recourse_audit.records.recourse import (
     TogetherAction,
 )
 from recourse_audit.records.search import CarryingSet, Counterfactual, Explanation, FrontPair, Tie
-from recourse_audit.records.subject import Caveat, EgoNode, OwnColumn, SubjectReport
+from recourse_audit.records.subject import Caveat, EgoNode, EgoTie, OwnColumn, SubjectReport
 from recourse_audit.render.charts import (
     LIMIT_DEPTH,
     LIMIT_NODES,
+    draw_kind,
     draw_objective_grid,
     draw_roll_out,
     draw_tree,
+    kind_shape,
 )
 from recourse_audit.render.decision_axis import AuditFacts, decision_axis
 from recourse_audit.render.drawing import Axis, Part, Picture, Strip
@@ -41,6 +43,9 @@ CHECKS = ("deterministic", "node_order", "tie_order", "ties_matter", "packing")
 MOST_TIES = 8  # rows of single ties in the ladder
 MOST_NODES = 12  # people in the small picture of an explanation
 SMALL = 150.0
+# Whether ties lead from the first person, and from the second.
+ARROWS = {(True, False): "\N{RIGHTWARDS ARROW}", (False, True): "\N{LEFTWARDS ARROW}"}
+ARROWS[True, True] = "\N{LEFT RIGHT ARROW}"
 # Effects on a probability below this say nothing; of a score, below this share of its margin.
 NOTHING = 0.01
 MUCH_SMALLER = 0.25  # one effect is much smaller than another if it is less than this share of it
@@ -85,7 +90,7 @@ class SubjectPage:
         members: Mapping[str, str] | None = None,
         links: PageLinks = NO_LINKS,
     ) -> None:
-        self.words = words or Words()
+        self.words = (words or Words()).of_kinds(report.kinds)
         self.level = level
         self.facts = facts
         self.links = links
@@ -96,6 +101,7 @@ class SubjectPage:
         self.without_ties = report.note == "no_ties"
         self.options = report.recourse.options if report.recourse else ()
         self.columns = report.own_data.columns if report.own_data else ()
+        self.kinds = report.kinds
         near = report.ego_network
         self.people = near.nodes if near is not None and len(near.nodes) > 1 else ()
         # What the search found, unless no pair moves the answer.
@@ -202,19 +208,43 @@ class SubjectPage:
         """Whom a tie of the subject leads to."""
         return next((end for end in tie if end != self.report.subject.id), tie[0])
 
+    def _ties_between(self, person: str, other: str) -> list[EgoTie]:
+        near, ends = self.report.ego_network, frozenset((person, other))
+        return [tie for tie in near.ties if frozenset(tie.ends) == ends] if near else []
+
     def kinds_between(self, person: str, other: str) -> str:
-        """What the ties of two people are called; empty if the report does not say."""
-        near, counts = self.report.ego_network, Counter[str]()
-        for tie in near.ties if near else ():
-            if frozenset(tie.ends) == frozenset((person, other)) and tie.kind:
-                counts[tie.kind] += tie.count
-        times = {kind: f" \N{MULTIPLICATION SIGN}{count}" for kind, count in counts.items()}
+        """What the ties of two people are called; empty if the report does not say.
+
+        A tie of the subject with a direction is called what it is to the subject, if it has a word.
+        """
+        counts = Counter[tuple[str, str]]()
+        for tie in self._ties_between(person, other):
+            if tie.kind:
+                counts[tie.kind, self._way(tie) if person == self.report.subject.id else ""] += (
+                    tie.count
+                )
         return self.words.listed(
             [
-                self.words.tie_name(kind, count) + (times[kind] if count > 1 else "")
-                for kind, count in counts.items()
+                (way or self.words.tie_name(kind, count))
+                + (f" \N{MULTIPLICATION SIGN}{count}" if count > 1 else "")
+                for (kind, way), count in counts.items()
             ]
         )
+
+    def _way(self, tie: EgoTie) -> str:
+        """What a tie of the subject with a direction is to them; empty without a word for it."""
+        forward = tie.ends[0] == self.report.subject.id
+        return self.words.tie_way(tie.kind, forward=forward) if tie.directed else ""
+
+    def arrow(self, person: str, other: str) -> str:
+        """How ties with a direction lead between two people: →, ← or ↔; empty without any."""
+        starts = {tie.ends[0] for tie in self._ties_between(person, other) if tie.directed}
+        return ARROWS.get((person in starts, other in starts), "")
+
+    def has_ways(self, other: str) -> bool:
+        """Whether words say which way the subject's ties to somebody lead."""
+        ties = self._ties_between(self.report.subject.id, other)
+        return all(self._way(tie) for tie in ties if tie.directed)
 
     def decision_on(self, person: str) -> str:
         """The decision on somebody near, in the user's word; empty if there is none."""
@@ -223,7 +253,8 @@ class SubjectPage:
 
     def list_ties(self, ties: Iterable[Tie]) -> list[str]:
         """Ties by their ends."""
-        return ["\N{EN DASH}".join(tie) for tie in ties]
+        signs = ((self.arrow(*tie), tie) for tie in ties)
+        return [(f" {sign} " if sign else "\N{EN DASH}").join(tie) for sign, tie in signs]
 
     @property
     def neighbours_by_distance(self) -> list[tuple[int, list[EgoNode]]]:
@@ -236,14 +267,38 @@ class SubjectPage:
 
     def decisions_on(self, nodes: Sequence[EgoNode]) -> list[tuple[str, int]]:
         """How many of some people were decided how, the most frequent decision first."""
-        return Counter(node.decision for node in nodes).most_common()
+        return Counter(node.decision for node in nodes if not node.kind).most_common()
+
+    def count_others(self, nodes: Sequence[EgoNode]) -> list[str]:
+        """How many nodes of each other kind there are: 2 employers."""
+        counts = Counter(node.kind for node in nodes)
+        return [
+            self.words.count_nodes(kind, counts[kind]) for kind in self.kinds[1:] if counts[kind]
+        ]
+
+    @property
+    def kinds_in_pictures(self) -> list[str]:
+        """The other kinds of nodes that explanations show."""
+        ids = {node for pair in self.counterfactuals for node in pair.explanation.nodes}
+        kinds = {node.kind for node in self.people if node.id in ids}
+        return [kind for kind in self.kinds[1:] if kind in kinds]
+
+    def shape(self, kind: str) -> str:
+        """What the mark of a kind of nodes is called."""
+        return self.words.say(f"shape.{kind_shape(self.kinds.index(kind))}")
+
+    def draw_kind(self, kind: str) -> Picture:
+        """The mark of a kind of nodes."""
+        return draw_kind(self.kinds.index(kind), self.shape(kind))
 
     def draw_decisions(self, nodes: Sequence[EgoNode], alt: str) -> Picture:
         """How some people were decided: solid, tinted, and dashed without a decision."""
-        most = max(len(people) for _, people in self.neighbours_by_distance)
+        people = [node.hops for node in self.people if node.hops and not node.kind]
+        most = max(Counter(people).values(), default=1)
         kinds: dict[Part, bool | None] = {"no": False, "yes": True, "open": None}
+        decided = [node for node in nodes if not node.kind]
         parts = [
-            (part, float(sum(_is_favourable(node) is favourable for node in nodes)))
+            (part, float(sum(_is_favourable(node) is favourable for node in decided)))
             for part, favourable in kinds.items()
         ]
         return Strip(Axis(low=0.0, high=float(most), width=240), alt).bar(parts).picture()
@@ -403,6 +458,7 @@ class SubjectPage:
             return None
         known = {subject.id: subject.favourable if subject.decision else None}
         known |= {node.id: _is_favourable(node) for node in self.people}
+        places = {node.id: self.kinds.index(node.kind) for node in self.people if node.kind}
         gone = {frozenset(tie) for tie in pair.removed}
         kept = [tie for tie in ties if frozenset(tie) not in gone]
         return draw_tree(
@@ -410,6 +466,7 @@ class SubjectPage:
             [known.get(name) for name in names],
             [(names.index(a), names.index(b)) for a, b in ties],
             [(names.index(a), names.index(b)) for a, b in ties if frozenset((a, b)) in gone],
+            kinds=[places.get(name, 0) for name in names],
             word=words.say("subject.cf.removed"),
             alt=words.say(
                 "subject.cf.graph.alt",

@@ -84,6 +84,10 @@ class TieWords(Section):
     move: Forms = ()
     """What leaving one far end for another is called, and doing so with {count} of them: 'change
     employer'."""
+    forward: str = ""
+    """What a tie with a direction is called at its first end: 'recommends'."""
+    backward: str = ""
+    """What it is called at its second end: 'recommended by'."""
     caution: str = ""
     """What a person must know before they do so; for letters."""
 
@@ -94,8 +98,8 @@ class LanguageWords(Section):
     """The words of one language. Keys besides these tables are names, each with its word."""
 
     names: dict[str, Forms] = Field(default_factory=dict)
-    """The word (or singular and plural) for a class, an attribute, a group, a category or a unit:
-    denied = 'refused'."""
+    """The word (or singular and plural) for a class, an attribute, a group, a category, a unit or
+    a kind of nodes: denied = 'refused', employer = ['employer', 'employers']."""
     people: dict[str, str] = Field(default_factory=dict)
     """What the people of a group are called in a sentence: south = 'people in the South'."""
     ties: dict[str, TieWords] = Field(default_factory=dict)
