@@ -4,6 +4,7 @@ import sys
 
 from benchmarks import (
     caveats,
+    kinds,
     load_graph,
     packing,
     pages,
@@ -21,6 +22,7 @@ if __name__ == "__main__":  # worker processes import this module again
     search_speed.main(sys.argv[1:])
     recourse.main(sys.argv[1:])
     what_ifs.main(sys.argv[1:])
+    kinds.main([])
     preprocessing.main([])
     caveats.main(sys.argv[1:])
     run.main([])

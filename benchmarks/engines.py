@@ -38,13 +38,21 @@ class Bench:
     scope: Scope
 
 
+def answers_of(batcher: QueryBatcher, graph: Graph) -> Floats:
+    """The answers about everybody on the whole graph; nothing about nodes of other kinds."""
+    people = np.arange(graph.person_count)
+    answers = np.full((graph.node_count, batcher.answer_width), np.nan)
+    answers[people] = batcher.ask(whole(graph), people)
+    return answers
+
+
 def open_bench(graph: Graph, model: Path, scope: Scope) -> Bench:
     """Open a model, probe it, and ask it once about the whole graph."""
     settings = ModelSettings(path=model)
-    opened = OnnxModel(settings)
+    opened = OnnxModel(settings, kinds=graph.kinds)
     probes = probe(opened, settings, pool_of(graph))
     batcher = QueryBatcher(opened, pool_of(graph), sharing=sharing_of(probes))
-    answers = batcher.ask(whole(graph), np.arange(graph.node_count))
+    answers = answers_of(batcher, graph)
     classes = tuple(str(number) for number in range(answers.shape[1]))
     decisions = decisions_of(graph, answers, classes)
     search = Search(graph, batcher, decisions, scope)

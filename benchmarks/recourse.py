@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.datasets import load_graph
-from benchmarks.engines import Recorder, decisions_of
+from benchmarks.engines import Recorder, answers_of, decisions_of
 from benchmarks.search_speed import SAMPLE, report
 from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import read_graph
@@ -26,7 +26,7 @@ from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.edited_graph import EditedGraph
 from recourse_audit.model.edits import receptive_field
 from recourse_audit.model.probes import probe
-from recourse_audit.model.queries import pool_of, whole
+from recourse_audit.model.queries import pool_of
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.actions import NONE, action_table
@@ -107,10 +107,10 @@ def open_world(
     name: str, graph: Graph, path: Path, favourable: int | None, attributes: list[dict[str, Any]]
 ) -> World:
     settings = ModelSettings(path=path)
-    model = OnnxModel(settings)
+    model = OnnxModel(settings, kinds=graph.kinds)
     probes = probe(model, settings, pool_of(graph))
     batcher = QueryBatcher(model, pool_of(graph))
-    answers = batcher.ask(whole(graph), np.arange(graph.node_count))
+    answers = answers_of(batcher, graph)
     classes = tuple(f"class {number}" for number in range(answers.shape[1]))
     hoped = () if favourable is None else (classes[favourable],)
     return World(name, graph, model, probes, batcher, answers, classes, hoped, attributes)

@@ -40,6 +40,7 @@ def open_sample(folder: Path) -> Bench:
 def some_subjects(bench: Bench, count: int, least: float, most: float, seed: int) -> np.ndarray:
     """Draw subjects uniformly among those with a manageable number of subtrees."""
     bounds = subtree_bounds(bench.graph, bench.scope.max_nodes)
+    bounds = bounds[: bench.graph.person_count]
     able = np.flatnonzero((bounds >= least) & (bounds <= most))
     return np.random.default_rng(seed).permutation(able)[:count]
 
@@ -59,14 +60,14 @@ def one_subject_at_a_time(bench: Bench, name: str, count: int, most: float) -> f
 def everyone_together(bench: Bench, name: str, limit: float) -> float:
     """Print our rate for a whole population divided by the runtime's; return our rate."""
     bounds = subtree_bounds(bench.graph, bench.scope.max_nodes)
-    subjects = np.flatnonzero(bounds <= bench.scope.budget)
+    subjects = np.flatnonzero(bounds[: bench.graph.person_count] <= bench.scope.budget)
     before = bench.batcher.graphs
     start = time.perf_counter()
     answers = sum(outcome.extent.queries - 1 for outcome in bench.search.run(subjects))
     rate = answers / (time.perf_counter() - start)
     report(f"population_vs_limit_{name}", rate / limit)
     report(f"sharing_{name}", answers / (bench.batcher.graphs - before))
-    print(f"# {name}: {len(subjects)} of {bench.graph.node_count} subjects, {answers} answers")
+    print(f"# {name}: {len(subjects)} of {bench.graph.person_count} subjects, {answers} answers")
     return rate
 
 

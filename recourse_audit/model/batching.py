@@ -268,10 +268,10 @@ class QueryBatcher:
 
     def _find_alike(self) -> Ints | None:
         """For each row about ties, the first that says the same, if only relations are told."""
-        if not self.model.splits or self._weight is not None or self._attributes is not None:
+        told = self.model.channels_told
+        if told is None or self._weight is not None or self._attributes is not None:
             return None
-        assert self._kind is not None
-        _, first, place = np.unique(self._kind, return_index=True, return_inverse=True)
+        _, first, place = np.unique(told[self._kind], return_index=True, return_inverse=True)
         return first[place]
 
     def count_ties(self, form: Form) -> Counted:

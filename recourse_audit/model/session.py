@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import InputError, LimitError, ModelError
-from recourse_audit.graph.graph import Floats, Kinds
+from recourse_audit.graph.graph import Floats, Ints, Kinds
 from recourse_audit.model.kind_roles import assign_kind_roles, invent_kinds, is_joined
 from recourse_audit.model.limits import (
     MemoryLimit,
@@ -329,6 +329,11 @@ class OnnxModel(Session):
         back = {port.of for port in of if port.role == "edges" and port.reverse}
         told = [port for port in of if port.role in ("edge_weight", "edge_attributes")]
         return bool({port.of for port in told} & back - {port.of for port in told if port.reverse})
+
+    @property
+    def channels_told(self) -> Ints | None:
+        """Which channels of arcs the model can tell apart, if it is told of several kinds."""
+        return self._feeder.channels_told if isinstance(self._feeder, SplitFeeder) else None
 
     def directions_of(self, relation: int) -> tuple[Direction, ...]:
         """Which arcs of a relation the model takes."""

@@ -101,6 +101,14 @@ class SplitFeeder:
         names: tuple[Direction, ...] = ("forward", "reversed")
         return tuple(name for name, there in zip(names, taken, strict=True) if there)
 
+    @property
+    def channels_told(self) -> Ints:
+        """For each channel, a number that it shares with those that the model cannot tell apart."""
+        told = np.arange(len(self.codes))
+        if self.joined and not any(port.role == "edge_type" for port, _ in self._ports):
+            told = np.where(self.codes >= 0, 0, told)
+        return told
+
     def slots(self, nodes: int, arcs: int) -> int:
         """How many nodes a query holds: there are no fixed sizes."""
         del arcs

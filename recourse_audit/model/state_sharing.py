@@ -388,6 +388,8 @@ class _Copies:
         (drops, gone), (along, arc, source) = differences
         listed = not lowest or self._degrees
         numbers: tuple[Ints, Ints] | None = None
+        if lowest and not isinstance(self._counted, bool):
+            return self._count_words(nodes, features, differences)
         if lowest and listed and self._ties_alike:
             numbers, listed = self._numbers(differences, len(nodes)), False
         if self._changes.added.shape[1]:  # added arcs are alike if their ties are
@@ -407,6 +409,23 @@ class _Copies:
                 np.add.at(key, drops, word_of(gone, 2 * (_GONE + salt)))
             if listed and len(along):
                 np.add.at(key, along, pair_word(arc, source, _ALONG + salt))
+            keys.append(key)
+        return keys[0], keys[1]
+
+    def _count_words(
+        self, nodes: Ints, features: Ints | None, differences: Differences
+    ) -> tuple[Words, Words]:
+        """The same for layer 0, where only the numbers of arcs and loops by relation matter."""
+        (drops, gone), (along, arc, source) = differences
+        field, features = self._field, np.zeros_like(nodes) if features is None else features
+        loop = field.sources[gone] == field.targets[gone]
+        fewer = 2 * field.ties[gone] + loop
+        more = 2 * self._changes.added[3, arc - len(field.arcs)] + (source == OUTSIDE)
+        keys = []
+        for salt in (0, SECOND):
+            key = pair_word(nodes, features - OUTSIDE, _NODE + salt)
+            np.add.at(key, along, word_of(more, 2 * (_NUMBERS + salt)))
+            np.subtract.at(key, drops, word_of(fewer, 2 * (_NUMBERS + salt)))
             keys.append(key)
         return keys[0], keys[1]
 
