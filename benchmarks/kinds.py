@@ -6,6 +6,8 @@
 divided by that of the bare runtime on the same queries. `kinds_vs_one_kind_MODEL` is the processor
 time of combinations of changes on the lending graph given as a graph of several kinds (each kind of
 tie a relation), divided by that of the same combinations on the same graph as it is.
+`hiring_vs_one_kind` compares a combination on the hiring graph with one on a graph of one kind that
+has the same nodes and ties, for GraphSAGE of two layers on both.
 """
 
 import argparse
@@ -19,12 +21,16 @@ from benchmarks.recourse import DROP, LENDING_ATTRIBUTES, World, open_world
 from benchmarks.search_speed import SAMPLE, everyone_together, one_subject_at_a_time, report
 from benchmarks.what_ifs import combinations_of, edited_graph, seconds
 from recourse_audit.graph.graph import Graph, Kinds, Relation
-from recourse_audit.graph.readers import read_graph
+from recourse_audit.graph.readers import from_arrays, read_graph
 from recourse_audit.recourse.actions import action_table
 from recourse_audit.search.evaluation import Scope
 from recourse_audit.settings import load_settings
 
 HIRING = SAMPLE.parent / "hiring"
+HIRING_ATTRIBUTES = [
+    {"name": "test_score", "direction": "up", "step": 5, "max": 100},
+    {"name": "certificates", "direction": "up", "step": 1, "max": 6},
+]
 MODELS = ("sage", "gcn")
 ROUNDS = 3
 
@@ -70,6 +76,25 @@ def against_one_kind(graph: Graph, path: Path, name: str, subjects: int, count: 
     print(f"# {name}: {asked} combinations, {1e6 * one / asked:.0f} µs each as one kind")
 
 
+def on_graphs_of_equal_size(hiring: World, path: Path, subjects: int, count: int) -> None:
+    """Print the time of a combination on the hiring graph, divided by that on one of one kind."""
+    graph, sample = hiring.graph, read_graph(load_settings(SAMPLE / "audit.toml").graph)
+    drawn = np.random.default_rng(0).integers(0, sample.node_count, graph.node_count)
+    plain = from_arrays(
+        sample.features[drawn],
+        np.stack((graph.ties.source, graph.ties.target)),
+        feature_names=sample.feature_names,
+    )
+    world = open_world("plain", plain, path, 1, LENDING_ATTRIBUTES)
+    ratios = []
+    for _ in range(ROUNDS):
+        several, asked = combination_seconds(hiring, hiring.refused(subjects, seed=1), count)
+        one, others = combination_seconds(world, world.refused(subjects, seed=1), count)
+        ratios.append(several / asked / (one / others))
+    report("hiring_vs_one_kind", float(np.median(ratios)))
+    print(f"# hiring: {asked} combinations, {1e6 * several / asked:.0f} µs each")
+
+
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--subjects", type=int, default=12, help="subjects of the lending sample")
@@ -80,10 +105,12 @@ def main(argv: list[str] | None = None) -> None:
     bench = open_bench(graph, settings.model.path, Scope())
     limit = one_subject_at_a_time(bench, "hiring", 60, 60_000)
     everyone_together(bench, "hiring", limit)
+    hiring = open_world("hiring", graph, settings.model.path, 1, HIRING_ATTRIBUTES)
+    subjects, combinations = options.subjects, options.combinations
+    on_graphs_of_equal_size(hiring, SAMPLE / "sage.onnx", subjects, combinations)
     lending = read_graph(load_settings(SAMPLE / "audit.toml").graph)
     for name in MODELS:
-        path = SAMPLE / f"{name}.onnx"
-        against_one_kind(lending, path, name, options.subjects, options.combinations)
+        against_one_kind(lending, SAMPLE / f"{name}.onnx", name, subjects, combinations)
 
 
 if __name__ == "__main__":

@@ -99,7 +99,8 @@ class World:
 
     def refused(self, count: int, seed: int) -> list[int]:
         """Draw subjects uniformly among those whom the model refused."""
-        refused = np.flatnonzero(~np.isin(self.decided(), self.favourable))
+        decided = self.decided()[: self.graph.person_count]
+        refused = np.flatnonzero(~np.isin(decided, self.favourable))
         return np.random.default_rng(seed).permutation(refused)[:count].tolist()
 
 
