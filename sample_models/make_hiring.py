@@ -1,15 +1,16 @@
 """Writes a synthetic hiring world of three kinds of nodes, with a gap that travels through one.
 
 Input: only the seed below. Output: `hiring/` with `people.csv`, `employers.csv` and `schools.csv`
-(one row per node, real units), and `works_at.csv`, `studied_at.csv` and `recommends.csv` (one row
-per tie, from `source` to `target`).
+(one row per node, real units), `works_at.csv`, `studied_at.csv` and `recommends.csv` (one row per
+tie, from `source` to `target`), and `vacancies.csv` (whom each person could work for instead).
 
 Vocabulary
 ----------
 merit       what a person's own columns are worth; region is dealt evenly over it.
 type        of an employer: *steady* (staff stay and are trained) or *volatile* (they leave).
 region      the protected attribute: city or valley. Valley people mostly work at volatile
-            employers. Their own columns, schools and recommendations are drawn as everybody's.
+            employers, and so are the vacancies near them. Their own columns, schools and
+            recommendations are drawn as everybody's.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ VOLATILE_SHARES = (0.12, 0.72)
 VOLATILE_EMPLOYERS = 0.4
 WITHOUT_JOB = 0.03
 SECOND_JOB = 0.08
+VACANCIES = 2
 # How likely each sector is for a steady and for a volatile employer, in the order of SECTORS.
 SECTORS_OF_STEADY = (0.15, 0.20, 0.10, 0.30, 0.25)
 SECTORS_OF_VOLATILE = (0.35, 0.20, 0.30, 0.10, 0.05)
@@ -129,6 +131,22 @@ def draw_jobs(random: np.random.Generator, valley: Mask, volatile: Mask) -> Ties
         chosen = {int(random.choice(np.flatnonzero(volatile == kind))) for kind in wanted}
         jobs += [(person, employer) for employer in sorted(chosen)]
     return as_ties(random, jobs)
+
+
+def draw_vacancies(
+    random: np.random.Generator, valley: Mask, volatile: Mask, jobs: Ties
+) -> list[tuple[str, str]]:
+    """Employers with a vacancy near each person, of the types that people there work at."""
+    pairs = []
+    for person in range(PEOPLE):
+        own = jobs.target[jobs.source == person]
+        chosen: set[int] = set()
+        while len(chosen) < VACANCIES:
+            wanted = random.random() < VOLATILE_SHARES[int(valley[person])]
+            chosen.add(int(random.choice(np.setdiff1d(np.flatnonzero(volatile == wanted), own))))
+        name = f"person:{node_name('person', person)}"
+        pairs += [(name, f"employer:{node_name('employer', place)}") for place in sorted(chosen)]
+    return pairs
 
 
 def draw_recommendations(random: np.random.Generator, school: Ints) -> Ties:
@@ -239,6 +257,8 @@ def make_world(folder: Path) -> None:
     write_nodes(folder, "school", school, {})
     for relation, members in ties.items():
         write_ties(folder, relation, members)
+    vacancies = draw_vacancies(random, valley, volatile, ties["works_at"])
+    write_rows(folder / "vacancies.csv", ("source", "target"), vacancies)
 
 
 def main() -> None:
