@@ -100,7 +100,7 @@ def linear_head(
 
     Traps: "mean" subtracts that of the batch, "random" adds noise, "rows" drops the last row,
     "text" takes a column of text, "steps" rounds to whole numbers, "endless" takes for ever,
-    "fixed" takes exactly one row.
+    "fixed" takes exactly one row, "hungry" wants 40 GB.
     """
     draft = Draft()
     rows = draft.input("rows", "float32", width)
@@ -121,6 +121,9 @@ def linear_head(
         scores = draft.op("Slice", scores, *ends, draft.constant([0], "int64"))
     if trap == "steps":
         scores = draft.op("Round", scores)
+    if trap == "hungry":
+        much = draft.op("ConstantOfShape", draft.constant([40 * 2**28], "int64"))
+        scores = draft.op("Add", scores, draft.op("ReduceSum", much, keepdims=0))
     if trap == "endless":
         scores = draft.turned(scores, 2**62)
     draft.output("scores", scores, 2)

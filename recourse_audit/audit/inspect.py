@@ -319,10 +319,10 @@ def inspect_with(
         probes = probe(model, settings, pool, classes=classes, columns=names)
         probes = probes if graph is None else note_missing_ties(probes, graph)
     except ModelError as error:
-        facts = replace(facts, head=model.head_report, problem=str(error))
-        return replace(facts, signature=model.signature), model
-    facts = replace(facts, head=model.head_report, probes=probes)
-    return replace(facts, signature=model.signature), model
+        facts = replace(facts, problem=str(error))
+    else:
+        facts = replace(facts, probes=probes)
+    return replace(facts, signature=model.signature, head=model.head_report), model
 
 
 def check_given(path: Path, option: str) -> None:

@@ -96,8 +96,7 @@ class OwnDataReports:
         self._reason: NotAlone = "random_answers" if random else ""
         if not random and not edited.can_stand_alone and _size(edited) > MOST_ARCS:
             self._reason = "depends_on_others"
-        width = None if audit.graph.kinds is None else audit.graph.kinds.blocks[0][1]
-        names = audit.graph.feature_names[:width]
+        names = audit.graph.person_features
         names = names if self._encoder is None else self._encoder.columns
         self._columns_reason: NoColumns = "random_answers" if random else ""
         if len(names) > MOST_COLUMNS:

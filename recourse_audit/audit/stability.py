@@ -304,8 +304,7 @@ def _open_copy(audit: LoadedAudit, path: Path) -> LoadedAudit:
     copy = with_head(OnnxModel(settings, kinds=graph.kinds), settings, graph).signature
     settings = settings.model_copy(update={"output_name": own.output.name})
     known = own.output.name in {port.name for port in copy.outputs}
-    body = OnnxModel(settings, kinds=graph.kinds) if known else None
-    model = None if body is None else with_head(body, settings, graph)
+    model = with_head(OnnxModel(settings, kinds=graph.kinds), settings, graph) if known else None
     if model is None or _face(model.signature) != _face(own):
         raise ModelError(
             f"{path}: its inputs or outputs are not those of {audit.model.path}, so it is not a "

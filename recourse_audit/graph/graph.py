@@ -155,6 +155,12 @@ class Graph:
         return self.node_count if self.kinds is None else int(self.kinds.starts[1])
 
     @property
+    def person_features(self) -> tuple[str, ...]:
+        """The names of the features of those who are decided on, which come first."""
+        width = None if self.kinds is None else self.kinds.blocks[0][1] + self.head_only
+        return self.feature_names[:width]
+
+    @property
     def carried(self) -> Ints | None:
         """The columns of features that a network takes, without those for its head; None: all."""
         if not self.head_only:

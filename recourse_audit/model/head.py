@@ -1,10 +1,9 @@
 """A head: a further sealed file, which makes the decision of what a graph network says of a node.
 
-Gradient boosting over the embeddings of a graph network is such a chain. The network takes the
-graph; the head takes the network's rows and, if the settings name any, columns of the node table,
-row by row. These columns are features like all others, so that whatever edits features knows
-nothing of a head; those that the network does not take come last. Which columns go where is known
-here alone, and everything else sees one model that answers.
+The network takes the graph; the head, often gradient boosting, takes the network's embeddings and
+columns of the node table, row by row. These columns are features like all others, so that whatever
+edits features knows nothing of a head; those that the network does not take come last. Which
+columns go where is known here alone, and everything else sees one model that answers.
 
 A head may be made of steps: an embedding moves a little, and the answer stays. So the probes ask
 the network what its embeddings depend on, and `probe_head` asks the head whether it answers the
@@ -87,13 +86,12 @@ class Head(Session):
         self.columns = settings.head_columns
         self.intakes: tuple[Intake, ...] = ()
         for port in self.inputs:
+            check_port(self.path, port)
             if port.dtype == TEXT:
                 raise ModelError(
-                    f"{self.path}: its input {port.describe()} takes text, and a head takes "
-                    "numbers; declare the encoding of the column with graph.encodings, and ask "
-                    "for an export that takes the encoded columns"
+                    f"{self.path}: its input {port.describe()} takes text, and a head numbers; "
+                    "declare an encoding (graph.encodings), and ask for an export that takes that"
                 )
-            check_port(self.path, port)
 
     def fit(self, embedding: OutputPort, width: int) -> None:
         """Match inputs with an output of the graph network and the columns, by name and width.
@@ -148,7 +146,7 @@ class Head(Session):
                     f"{self.path}: the output {name!r} has shape {[*table.shape]} for {asked}, and "
                     "a head answers once for each; ask for an export that keeps rows apart"
                 )
-        return [table.reshape(len(rows), -1) for table in tables]
+        return [table if table.ndim == 2 else table[:, None] for table in tables]
 
 
 def _takes_embedding(port: InputPort, width: int) -> bool:
@@ -163,32 +161,28 @@ class ChainedModel(OnnxModel):
     def __init__(self, body: OnnxModel, head: Head, settings: ModelSettings, graph: Graph) -> None:
         vars(self).update(vars(body))
         self._session = None  # the body keeps its own, and gives it back
-        self._body, self.head = body, head
+        self._body, self.head, self.origin = body, head, head.path
         self.places = np.array([graph.feature_names.index(n) for n in head.columns], np.int64)
         self.head_only = body.head_only = graph.head_only
         if isinstance(self._feeder, Feeder):
             self._feeder.carried = graph.carried
-        folder, inside = self.path.parent, head.path.parent
-        self.digests = body.digests | {
-            Path(os.path.relpath(inside / name, folder)).as_posix(): digest
-            for name, digest in head.digests.items()
-        }
+        inside = Path(os.path.relpath(head.path.parent, self.path.parent))
+        theirs = {(inside / name).as_posix(): digest for name, digest in head.digests.items()}
+        self.digests = body.digests | theirs
         tables = [port.describe() for port in body.outputs if port.floating]
         if settings.embedding_output is None and len(tables) > 1:
             raise ModelError(
                 f"{body.path}: more than one output could be what the head takes "
                 f"({', '.join(tables)}); name it in model.embedding_output"
             )
+        named = settings.embedding_output
+        body.with_output(first_guess(body.path, body.outputs, named, "model.embedding_output"))
         output = first_guess(head.path, head.outputs, settings.output_name, "model.output_name")
         self.signature = replace(body.signature, output=output, outputs=head.outputs)
 
     @property
     def body(self) -> OnnxModel:
         return self._body
-
-    @property
-    def origin(self) -> Path:
-        return self.head.path
 
     @property
     def feature_type(self) -> type:

@@ -273,7 +273,7 @@ class OnnxModel(Session):
         in_worker: bool = False,
     ) -> None:
         super().__init__(settings.path, settings, timeout=timeout, in_worker=in_worker)
-        self._settings = settings
+        self._settings, self.origin = settings, self.path
         self._feeder: Feeder | SplitFeeder
         self.adopt(kinds, complete=complete)
 
@@ -309,10 +309,6 @@ class OnnxModel(Session):
     def body(self) -> "OnnxModel":
         """The model that takes the graph: this one, unless it has a head."""
         return self
-
-    @property
-    def origin(self) -> Path:
-        return self.path
 
     @property
     def splits(self) -> bool:

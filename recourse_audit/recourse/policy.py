@@ -344,8 +344,7 @@ class _AttributeChecks:
         self._checked = settings.recourse.not_protected
         self._cut_off_by = settings.decision.cut_off_by
         self.computation = Computation(settings.graph) if encoder is None else encoder.computation
-        width = None if graph.kinds is None else graph.kinds.blocks[0][1]
-        self._seen = graph.feature_names[:width] if encoder is None else encoder.columns
+        self._seen = graph.person_features if encoder is None else encoder.columns
         self._whole = frozenset[str]() if encoder is None else encoder.whole
         self.labels: Labels = {
             name: step.settings.all_labels for name, step in self.computation.categories.items()

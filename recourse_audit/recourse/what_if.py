@@ -209,8 +209,7 @@ def _readings(
 
 
 def _read_value(text: str, graph: Graph, encoder: Encoder | None) -> ValueChange:
-    width = None if graph.kinds is None else graph.kinds.blocks[0][1]
-    known = graph.feature_names[:width] if encoder is None else encoder.columns
+    known = graph.person_features if encoder is None else encoder.columns
     name, equals, value = text.rpartition("=")
     if name.strip() not in known and text.partition("=")[0].strip() in known:
         name, equals, value = text.partition("=")

@@ -9,15 +9,7 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import Field, Tag, field_validator, model_validator
 
 from recourse_audit.settings.expressions import Expression, parse_formula
-from recourse_audit.settings.section import (
-    BY_FORM,
-    PLAIN,
-    TABLE,
-    FilePath,
-    Section,
-    Share,
-    first_repeated,
-)
+from recourse_audit.settings.section import BY_FORM, PLAIN, TABLE, FilePath, Section, Share
 
 EncodingKind = Literal["one_hot", "ordinal", "thermometer", "binned"]
 
@@ -275,8 +267,8 @@ class ModelSettings(Section):
         for key in ("head_columns", "embedding_output"):
             if getattr(self, key) and self.head is None:
                 raise ValueError(f"has {key}, but no head that takes them; name its file in head")
-        if (name := first_repeated(self.head_columns)) is not None:
-            raise ValueError(f"head_columns: names {name!r} twice; remove one of them")
+        if len({*self.head_columns}) < len(self.head_columns):
+            raise ValueError("head_columns: must not name a column twice")
         return self
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+import sys
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
@@ -11,13 +12,14 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper
 
 from recourse_audit import Audit, from_arrays
 from recourse_audit.audit.inspect import inspect_model
 from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import LoadedAudit, Selection, load_audit
 from recourse_audit.audit.report import explain, try_by_hand
-from recourse_audit.errors import AuditError, InputError, ModelError, SettingsError
+from recourse_audit.errors import AuditError, InputError, LimitError, ModelError, SettingsError
 from recourse_audit.execute.worker import Worker, prepare_job
 from recourse_audit.graph.graph import Floats
 from recourse_audit.model.queries import whole
@@ -25,7 +27,7 @@ from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.codec import INSPECTION
 from recourse_audit.records.recourse import SetAction, TieAction
 from recourse_audit.records.subject import SubjectReport
-from recourse_audit.settings import load_settings
+from recourse_audit.settings import ModelSettings, load_settings
 from tests.bundles import contents, processes, request_for, run_here
 from tests.command import command
 from tests.head_audits import (
@@ -290,8 +292,10 @@ def test_a_graph_in_memory_has_the_columns_of_the_head_as_attributes(audit: Load
         "model": settings.model.model_dump(),
         "decision": settings.decision.model_dump(exclude_none=True),
     }
-    opened = Audit(settings=table, graph=memory, model=OnnxModel(settings.model))
-    np.testing.assert_array_equal(everybody(opened.loaded), everybody(audit))
+    plain = ModelSettings(path=FILES / "gnn.onnx")
+    for model in (None, OnnxModel(plain), OnnxModel(settings.model)):
+        opened = Audit(settings=table, graph=memory, model=model)
+        np.testing.assert_array_equal(everybody(opened.loaded), everybody(audit))
 
 
 # ---------------------------------------------------------------- what is refused
@@ -304,7 +308,7 @@ def test_a_graph_in_memory_has_the_columns_of_the_head_as_attributes(audit: Load
         ('["savings", "late_payments", "income", "debt"]', r"in no ways; correct head_columns"),
         ('["savings", "late_payments", "salary"]', r"model.head_columns: .* no column 'salary'"),
         ('["savings", "late_payments", "region"]', r"'region' is text, .*graph.encodings"),
-        ('["savings", "savings", "income"]', r"head_columns: names 'savings' twice"),
+        ('["savings", "savings", "income"]', r"head_columns: must not name a column twice"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(tmp_path: Path, columns: str, words: str) -> None:
@@ -406,6 +410,14 @@ def test_limits_hold_for_the_head(tmp_path: Path) -> None:
         load_audit(path, timeout=0.3)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems keep no limit")
+def test_a_head_gets_no_more_memory_than_the_limit(tmp_path: Path) -> None:
+    path = head_audit(tmp_path, (SETTING, f'{SETTING}\nmemory = "1 GB"'), head="none")
+    linear_head(tmp_path / "head.onnx", WIDTH + 3, "hungry")
+    with pytest.raises(LimitError, match=r"head.onnx: the head needs more memory"):
+        load_audit(path)
+
+
 # ---------------------------------------------------------------- probes
 
 
@@ -445,6 +457,18 @@ def test_a_head_that_ignores_the_network_is_said_to_ignore_ties(tmp_path: Path) 
     inspection = inspect_model(path, None)
     assert inspection.probes is not None
     assert inspection.probes.failed == ("ties_matter",)
+
+
+def test_embeddings_that_are_no_numbers_are_named(tmp_path: Path) -> None:
+    path = head_audit(tmp_path)
+    draft = Draft()
+    rows = draft.input("x", "float32", 2)
+    draft.inputs.append(helper.make_tensor_value_info("edge_index", TensorProto.INT64, [2, "E"]))
+    nothing = draft.constant(np.full((2, WIDTH), np.nan), "float32")
+    draft.output("embedding", draft.op("MatMul", rows, nothing), WIDTH)
+    draft.save(tmp_path / "gnn.onnx")
+    with pytest.raises(ModelError, match=r"gnn.onnx: every answer to a small graph is NaN"):
+        load_audit(path)
 
 
 def test_inspect_shows_both_files(tmp_path: Path) -> None:
@@ -552,14 +576,15 @@ def test_a_perturbed_copy_of_the_network_goes_through_the_same_head(tmp_path: Pa
 # ---------------------------------------------------------------- several kinds of nodes
 
 
-@pytest.mark.parametrize("settings", ["audit.toml", "rgcn.toml"])
+@pytest.mark.parametrize("settings", ["audit.toml", "rgcn.toml", "pipeline"])
 def test_the_network_may_take_several_kinds_of_nodes(tmp_path: Path, settings: str) -> None:
     """The head takes what the network says of people, and columns of theirs; nothing of others."""
     for file in HIRING.iterdir():
         if file.is_file():
             shutil.copy(file, tmp_path / file.name)
+    piped, settings = settings == "pipeline", settings.replace("pipeline", "audit.toml")
     plain = load_audit(tmp_path / settings)
-    people = plain.graph.person_count
+    people, names = plain.graph.person_count, plain.graph.feature_names[:4]
     table = tmp_path / "people.csv"
     header, *lines = table.read_text(encoding="utf-8").splitlines()
     interviews = np.random.default_rng(1).integers(0, 9, people)
@@ -570,13 +595,23 @@ def test_the_network_may_take_several_kinds_of_nodes(tmp_path: Path, settings: s
     rule = '[[recourse.attributes]]\nname = "interviews"\ndirection = "up"\nstep = 1\nmax = 12\n'
     text = text.replace("[model]\n", f"[model]\n{line}", 1)
     text = text.replace("[[recourse.attributes]]", f"{rule}\n[[recourse.attributes]]", 1)
+    if piped:
+        listed = f", features = {json.dumps(names)}"
+        assert listed in text
+        text = text.replace(listed, "").replace(line, f'{line}preprocessing = "pipeline.onnx"\n')
+        draft = Draft()
+        own = [draft.input(name, "float32", 1) for name in names]
+        draft.output("features", draft.op("Concat", *own, axis=1), 4)
+        draft.save(tmp_path / "pipeline.onnx")
     (tmp_path / settings).write_text(text, encoding="utf-8")
     weights = linear_head(tmp_path / "head.onnx", 4, scale=0.1, embeddings=2)
     audit = load_audit(tmp_path / settings)
 
     assert audit.graph.kinds is not None
-    assert audit.graph.feature_names[4:6] == ("interviews", "employer.staff")
-    assert [*audit.probes.kinds] == [*plain.probes.kinds]
+    assert audit.graph.feature_names[4] == "interviews"
+    assert audit.graph.head_only == (2 if piped else 1)
+    assert audit.graph.kinds.blocks[0] == (0, 4)
+    assert [probe.hops for probe in audit.probes.kinds] == [p.hops for p in plain.probes.kinds]
     nodes = np.arange(people)
     hidden = plain.batcher.ask_raw(whole(plain.graph), nodes)
     columns = np.stack((interviews, plain.graph.features[:people, 0]), axis=1)
