@@ -51,6 +51,26 @@ def test_the_demo_runs_on_the_sample_that_is_delivered(
     check_demo(tmp_path / "demo", monkeypatch)
 
 
+def test_the_demo_of_several_kinds_audits_people_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_out_pdfs(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    finished = command("demo", "--sample", "hiring")
+    assert finished.code == 0, finished.err
+    folder = tmp_path / "recourse-audit-demo-hiring"
+    assert (folder / "audit.toml").is_file()
+    assert "a model of 3 kinds of nodes (person, employer, school)" in " ".join(
+        finished.out.split()
+    )
+    assert "Work for another employer" in finished.out
+    assert "recourse-audit inspect recourse-audit-demo-hiring/rgcn.onnx" in finished.err
+    assert command("verify", folder / "bundle").code == 0
+    pages = [path.name for path in (folder / "bundle" / "letters").glob("*.html")]
+    assert len(pages) == 2
+    assert all("employer" not in name and "school" not in name for name in pages)
+
+
 def test_a_foreign_folder_is_left_alone_also_one_with_an_audit_in_it(tmp_path: Path) -> None:
     (tmp_path / "audit.toml").write_text("mine", encoding="utf-8")
     refused = command("demo", "--out", tmp_path)
