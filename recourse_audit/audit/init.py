@@ -8,21 +8,26 @@ import json
 import math
 import os
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from recourse_audit.audit.inspect import PREPARATION, Inspection, check_given, inspect_with
 from recourse_audit.audit.load import Preprocessing, read_features
-from recourse_audit.audit.population import SAYS_BAD, SAYS_GOOD
+from recourse_audit.audit.population import SAYS_BAD, SAYS_GOOD, people_column
 from recourse_audit.errors import GraphError, InputError, ModelError, SettingsError
+from recourse_audit.graph.archives import kinds_in
 from recourse_audit.graph.columns import ColumnSummary, describe_columns, near_matches
 from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.graph.graphml import survey_graphml
-from recourse_audit.graph.tables import survey
+from recourse_audit.graph.kinds import people_settings
+from recourse_audit.graph.tables import find_kind, survey
+from recourse_audit.model.kind_roles import is_input_of
 from recourse_audit.model.roles import OutputPort, Signature
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.settings import GraphSettings, ModelSettings
+from recourse_audit.settings.section import is_file
 
 ID_NAMES = ("id", "node", "node_id", "name", "person", "customer", "account")
 END_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("a", "b"))
@@ -94,7 +99,8 @@ def starting_settings(
     Parameters
     ----------
     graph_files
-        The files of the graph by their keys: nodes and edges, or npz, or graphml.
+        The files of the graph by their keys: nodes and edges, or npz, or graphml; of several kinds
+        of nodes, `nodes.KIND` and `ties.RELATION`.
     cut_off
         From which probability or score on a decision is favourable.
     preprocessing
@@ -106,28 +112,39 @@ def starting_settings(
     """
     check_given(model, "MODEL")
     files = {key: path for key, path in graph_files.items() if path is not None}
-    if set(files) not in ({"nodes", "edges"}, {"npz"}, {"graphml"}):
+    several = [key for key in files if key.startswith("nodes.")]
+    if set(files) not in ({"nodes", "edges"}, {"npz"}, {"graphml"}) and not several:
         raise InputError(
             "init needs the graph: --nodes FILE --edges FILE, or --npz FILE, or --graphml FILE"
         )
     for key, path in files.items():
-        check_given(path, f"--{key}")
+        check_given(path, f"--{key.partition('.')[0].replace('ties', 'edges')}")
     if preprocessing is not None:
         check_given(preprocessing, "--preprocessing")
     settings = ModelSettings(path=model, preprocessing=preprocessing)
     later = {"--recorded": recorded, "--outcome": outcome}
     later_columns = {option: name for option, name in later.items() if name is not None}
-    given, comments, columns = _guess_columns(files, settings, later_columns)
+    subject: str | None = None
+    kinds = kinds_in(files["npz"]) if "npz" in files else [key.partition(".")[2] for key in several]
+    if kinds:
+        given = _guess_tables(files, settings, later_columns)
+        subject, columns = _find_subject(kinds, given, settings)
+        lines = _table_lines(given, folder)
+    else:
+        given, comments, columns = _guess_columns(files, settings, later_columns)
     graph_settings = GraphSettings.model_validate(given)
-    graph, inspection, doubts = _look(settings, graph_settings)
-    given |= {key: _relative(path, folder) for key, path in files.items()}
-    lines = ["[graph]", *_entries(given, comments)]
+    graph, inspection, doubts = _look(settings, graph_settings, subject)
+    if not kinds:
+        given |= {key: _relative(path, folder) for key, path in files.items()}
+        lines = ["[graph]", *_entries(given, comments)]
     blocks: list[OneHotBlock] = []
     if graph is not None and preprocessing is None:
-        if "npz" in files:
+        if "npz" in files and not kinds:
             lines += _columns_of_x(graph.feature_names)
-        blocks = one_hot_blocks(graph.feature_names, graph.features, graph.attributes)
-    if "graphml" not in files:
+        own = slice(*graph.kinds.blocks[0]) if graph.kinds else slice(None)
+        people = graph.features[: graph.person_count, own]
+        blocks = one_hot_blocks(graph.feature_names[own], people, graph.attributes)
+    if "graphml" not in files and not kinds:
         lines += _entries(
             {"directed": False}, {"directed": "CHECK: true if a tie leads one way only"}
         )
@@ -135,9 +152,12 @@ def starting_settings(
     decision = _decision_section(
         inspection.signature.output, cut_off, recorded, values.get(recorded or "", ())
     )
+    if subject is not None:
+        decision += _entries({"subject": subject}, {"subject": "CHECK: who is decided on"})
     if outcome is not None:
         decision += _outcome_lines(outcome, values.get(outcome, ()))
-    unused = {graph_settings.id, *graph_settings.features, *later_columns.values()}
+    people_only = people_settings(graph_settings, subject)
+    unused = {people_only.id, *people_only.features, *later_columns.values()}
     few = [c.name for c in columns if c.distinct <= MOST_GROUPS and c.name not in unused]
     groups = [name for name in [*few, *(b.name for b in blocks)] if _is_protected(name)]
     sections = (
@@ -152,24 +172,27 @@ def starting_settings(
     )
     return StartingSettings(
         text="\n".join("\n".join([*section, ""]) for section in sections),
-        guesses=tuple(
-            f"Guessed that {', '.join(block.columns)} are one category, {block.name!r}: they are 0 "
-            "or 1, and one of them is 1 in every row. Check [[graph.encodings]]."
-            for block in blocks
+        guesses=(
+            *_subject_guess(subject, kinds, inspection),
+            *(
+                f"Guessed that {', '.join(block.columns)} are one category, {block.name!r}: they "
+                "are 0 or 1, and one of them is 1 in every row. Check [[graph.encodings]]."
+                for block in blocks
+            ),
         ),
         problem=inspection.problem,
     )
 
 
 def _look(
-    model: ModelSettings, settings: GraphSettings
+    model: ModelSettings, settings: GraphSettings, subject: str | None = None
 ) -> tuple[Graph | None, Inspection, list[str]]:
     """Read the graph and probe the model on it; what cannot be read is a doubt."""
     graph: Graph | None = None
     pipeline: Preprocessing | None = None
     doubts: list[str] = []
     try:
-        graph, pipeline = read_features(model, settings)
+        graph, pipeline = read_features(model, settings, subject=subject)
     except (GraphError, SettingsError, ModelError) as error:
         if model.preprocessing is None and not isinstance(error, GraphError):
             raise
@@ -178,6 +201,96 @@ def _look(
         return graph, inspect_with(model, graph, pipeline)[0], doubts
     except InputError as error:
         return graph, inspect_with(model, None)[0], [f"# CHECK: {error}"]
+
+
+# ---------------------------------------------------------------- several kinds of nodes
+
+
+def name_files(nodes: Sequence[str], edges: Sequence[str]) -> dict[str, Path]:
+    """The files that options name, by their keys: FILE, or KIND=FILE for each of several."""
+    files: dict[str, Path] = {}
+    for key, several, values in (("nodes", "nodes", nodes), ("edges", "ties", edges)):
+        for value in values:
+            name, equals, path = value.partition("=")
+            named = equals and not is_file(Path(value))
+            whole = f"{several}.{name}" if named else key
+            if whole in files or (len(values) > 1 and not named):
+                raise InputError(
+                    f"--{key}: is given more than once; for several kinds of nodes, write --{key} "
+                    "NAME=FILE for each, with a name of its own"
+                )
+            files[whole] = Path(path if named else value)
+    return files
+
+
+def _guess_tables(
+    files: Mapping[str, Path], model: ModelSettings, later: Mapping[str, str]
+) -> dict[str, Any]:
+    """Guess what the columns of kinds and relations mean; those in `later` are no features."""
+    if "npz" in files:
+        return dict(files)
+    ports = OnnxModel(model, complete=False).inputs
+    given: dict[str, dict[str, dict[str, Any]]] = {"nodes": {}, "ties": {}}
+    for key, path in files.items():
+        section, _, name = key.partition(".")
+        columns = survey(path, f"{key}.path")
+        if section == "nodes":
+            identifier = _id_column(columns, path)
+            widths = [p.shape[-1] for p in ports if len(p.shape) == 2 and is_input_of(p.name, name)]
+            width = next((width for width in widths if isinstance(width, int)), None)
+            features, _ = _feature_columns(columns, {identifier, *later.values()}, width)
+            given[section][name] = {"path": path, "id": identifier, "features": features}
+            continue
+        more, _ = _tie_columns(columns, path, None)
+        ends = [str(more.get(end, end)) for end in ("source", "target")]
+        ids = {kind: (table["path"], table["id"]) for kind, table in given["nodes"].items()}
+        start, to = (find_kind(path, end, ids) for end in ends)
+        given[section][name] = {"path": path, "from": start, "to": to, **more}
+    return dict(given)
+
+
+def _find_subject(
+    kinds: Sequence[str], given: Mapping[str, Any], model: ModelSettings
+) -> tuple[str, list[ColumnSummary]]:
+    """The kind that the model's output has one row per node of, and what its columns hold."""
+    settings, subject = GraphSettings.model_validate(given), kinds[0]
+    for kind in kinds:
+        graph, inspection, _ = _look(model, settings, kind)
+        if graph is not None and not inspection.problem:
+            subject = kind
+            break
+    table = settings.node_tables.get(subject)
+    if table is not None and table.path is not None:
+        return subject, survey(table.path, f"nodes.{subject}.path")
+    graph, _ = read_features(model, settings, subject=subject)
+    return subject, describe_columns({n: people_column(graph, n) for n in graph.column_names})
+
+
+def _subject_guess(
+    subject: str | None, kinds: Sequence[str], inspection: Inspection
+) -> Iterator[str]:
+    if subject is not None and not inspection.problem:
+        yield (
+            f"Guessed that decisions are on {subject!r}, of the kinds {', '.join(kinds)}: the "
+            "model's output has one row for each. Check decision.subject."
+        )
+
+
+def _table_lines(given: Mapping[str, Any], folder: Path) -> list[str]:
+    """A section for each kind and each relation; an archive says it all by itself."""
+    if "npz" in given:
+        return ["[graph]", *_entries({"npz": _relative(given["npz"], folder)})]
+    lines = []
+    for section, tables in given.items():
+        for name, table in tables.items():
+            entries = {**table, "path": _relative(table["path"], folder)}
+            comments = {"from": "CHECK: found by its ids", "features": "CHECK: the model's order"}
+            lines += [f"[graph.{section}.{_quote_key(name)}]", *_entries(entries, comments), ""]
+    return lines[:-1]
+
+
+def _quote_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quote(name)
 
 
 # ---------------------------------------------------------------- what columns may mean
@@ -229,7 +342,7 @@ def _guess_columns(
 
 
 def _tie_columns(
-    columns: list[ColumnSummary], path: Path, signature: Signature
+    columns: list[ColumnSummary], path: Path, signature: Signature | None
 ) -> tuple[dict[str, object], dict[str, str]]:
     """The columns of ties that are no default, as settings, and comments on them."""
     names = {column.name.lower(): column.name for column in columns}
@@ -242,6 +355,8 @@ def _tie_columns(
     given: dict[str, object] = {}
     if (source, target) != END_NAMES[0]:
         given |= {"source": source, "target": target}
+    if signature is None:  # of one relation, which is a kind
+        return given, {}
     kind = next((names[name] for name in KIND_NAMES if name in names), KIND_NAMES[0])
     if kind != KIND_NAMES[0]:  # a column that is named must be there, the usual one need not
         given["kind"] = kind
@@ -354,7 +469,7 @@ def _model_section(
 ) -> list[str]:
     """The model, with what was guessed and measured about it as comments."""
     signature, output = inspection.signature, inspection.signature.output.kind
-    roles = ", ".join(f"{_quote(p.name)} = {_quote(p.role or '?')}" for p in signature.inputs)
+    roles = ", ".join(f"{_quote(p.name)} = {_quote(p.full_role or '?')}" for p in signature.inputs)
     depth = inspection.probes.depth if inspection.probes is not None else None
     given = {"path": _relative(settings.path, folder)}
     if settings.preprocessing is not None:

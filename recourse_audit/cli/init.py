@@ -11,8 +11,14 @@ from recourse_audit.errors import InputError
 
 def init(
     model: Annotated[Path, Argument(help="The ONNX file to audit.")],
-    nodes: Annotated[Path | None, Option(help="CSV or Parquet, one row per node.")] = None,
-    edges: Annotated[Path | None, Option(help="CSV or Parquet, one row per tie.")] = None,
+    nodes: Annotated[
+        list[str] | None,
+        Option(help="CSV or Parquet, one row per node; KIND=FILE for each of several kinds."),
+    ] = None,
+    edges: Annotated[
+        list[str] | None,
+        Option(help="CSV or Parquet, one row per tie; RELATION=FILE for each, if several."),
+    ] = None,
     npz: Annotated[Path | None, Option(help="An npz file with x and edge_index.")] = None,
     graphml: Annotated[Path | None, Option(help="A GraphML file, for a small graph.")] = None,
     cut_off: Annotated[
@@ -31,7 +37,7 @@ def init(
     force: Annotated[bool, Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write a commented audit.toml from a model and a graph."""
-    from recourse_audit.audit.init import starting_settings
+    from recourse_audit.audit.init import name_files, starting_settings
     from recourse_audit.settings.section import exists, is_folder
 
     if is_folder(out):
@@ -41,7 +47,7 @@ def init(
     with doing("Reading the files and probing the model"):
         start = starting_settings(
             model,
-            {"nodes": nodes, "edges": edges, "npz": npz, "graphml": graphml},
+            {**name_files(nodes or (), edges or ()), "npz": npz, "graphml": graphml},
             folder=out.parent,
             cut_off=cut_off,
             preprocessing=preprocessing,

@@ -388,6 +388,12 @@ def read_kinds(
     return alone, places[people], rest
 
 
+def kinds_in(path: Path) -> list[str]:
+    """The kinds of nodes that an archive has; none if all nodes are of one kind."""
+    arrays = _load(path)
+    return [] if "edge_index" in arrays else _kinds_in(arrays)
+
+
 def _kinds_in(arrays: Mapping[str, Array]) -> list[str]:
     """The kinds that an archive has features, ids or a number of nodes of."""
     matrices = (name for name, array in arrays.items() if array.ndim == 2)

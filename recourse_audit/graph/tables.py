@@ -475,6 +475,22 @@ def _read_ties(path: Path, ids: Any, settings: GraphSettings) -> Ties:
     return read_ties(table, (source, target), settings)
 
 
+def find_kind(path: Path, column: str, ids: Mapping[str, tuple[Path, str]]) -> str:
+    """The kind whose ids are in a column of ties, by the tables of nodes and their columns."""
+    with arrow_errors(str(path)):
+        table = open_table(path, row_of="tie")
+        table.load([column], as_text=[column])
+        for kind, (own, identifier) in ids.items():
+            nodes = open_table(own)
+            nodes.load([identifier], as_text=[identifier])
+            if (match(nodes.keys(identifier), table.keys(column)) >= 0).all():
+                return kind
+    raise GraphError(
+        f"{path}: no kind of nodes ({', '.join(ids)}) has all the ids in column {column!r}; add "
+        "the missing nodes, or give the table of their kind"
+    )
+
+
 def _find_ends(table: FileTable, column: str, ids: Any, origin: str) -> Indices:
     """Turn a column of ids into node numbers; `origin` is where the nodes are."""
     if not len(table):
