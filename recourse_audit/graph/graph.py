@@ -104,6 +104,11 @@ class Kinds:
         """The nodes of a kind."""
         return range(int(self.starts[kind]), int(self.starts[kind + 1]))
 
+    def draw_alike(self, nodes: NDArray[np.integer], generator: np.random.Generator) -> Ints:
+        """For each of some nodes, any node of the same kind."""
+        kind = self.of(nodes)
+        return generator.integers(self.starts[kind], self.starts[kind + 1])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Graph:

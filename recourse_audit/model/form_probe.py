@@ -19,7 +19,7 @@ import numpy as np
 
 from recourse_audit.graph.arrays import from_arrays
 from recourse_audit.graph.columns import to_strings
-from recourse_audit.graph.graph import Floats, Graph, Ints, Kinds, Ties, build_graph
+from recourse_audit.graph.graph import Floats, Graph, Ints, Ties, build_graph
 from recourse_audit.model.batching import SMALLEST_PROBABILITY, QueryBatcher, Sharing
 from recourse_audit.model.edited_graph import StateSharing, ask_copies, new_ties
 from recourse_audit.model.edits import Edits, edits_of, whole_field
@@ -237,7 +237,7 @@ def _edits(graph: Graph, batcher: QueryBatcher, generator: np.random.Generator) 
         row = int(generator.integers(ties))
         if graph.kinds is not None:  # a second tie of a relation, to the same end or another
             near = int(graph.ties.source[row])
-            far = _draw_alike(graph.kinds, int(graph.ties.target[row]), generator)
+            far = int(graph.kinds.draw_alike(graph.ties.target[[row]], generator)[0])
         if edit % 4 > 1 and near != far:
             kind = graph.ties.kind[[row]].astype(np.int64)
             rows = graph.new_rows(kind) if graph.relations else ([row], [row])
@@ -246,7 +246,7 @@ def _edits(graph: Graph, batcher: QueryBatcher, generator: np.random.Generator) 
             to = int(graph.arc_target[2 * own[0]])
             replaced.append((edit, to, edit))
             if graph.kinds is not None:
-                other[edit] = _draw_alike(graph.kinds, to, generator)
+                other[edit] = graph.kinds.draw_alike(np.array([to]), generator)[0]
     features = batcher.features_of(other)
     return edits_of(
         EDITS,
@@ -256,11 +256,6 @@ def _edits(graph: Graph, batcher: QueryBatcher, generator: np.random.Generator) 
         replaced=np.array(replaced).T,
         features=features,
     )
-
-
-def _draw_alike(kinds: Kinds, node: int, generator: np.random.Generator) -> int:
-    """Any node of the same kind."""
-    return int(generator.choice(kinds.members(int(kinds.of(np.array([node]))[0]))))
 
 
 def _same(answers: Floats, right: Floats, tolerance: float) -> bool:

@@ -20,8 +20,9 @@ from scipy.optimize import linear_sum_assignment
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.graph import Kinds, Relation
-from recourse_audit.model.roles import InputPort, Slot, Sureness
+from recourse_audit.model.roles import InputPort, Slot, Sureness, fixed_value
 from recourse_audit.settings import ModelSettings, Role
+from recourse_audit.settings.inputs import TIE_ROLES
 
 # Runs the model with some inputs and returns its outputs; None if it fails.
 Ask = Callable[[Mapping[str, NDArray[Any]]], list[NDArray[Any]] | None]
@@ -32,7 +33,7 @@ TIE_WORDS = frozenset({"edge", "edges", "index", "adj", "adjs", "ties", "e", "di
 CARRYING = frozenset({"attr", "attrs", "attributes", "edge", "efeat"})
 WEIGHING = frozenset({"weight", "weights", "w"})
 COUNTING = frozenset({"num", "count", "n", "size", "number"})
-SOURCES, TARGETS = frozenset({"src", "source", "row"}), frozenset({"dst", "target", "col"})
+ASKING = frozenset({"target", "seed", "query"})
 CARRIED: Role = "edge_attributes"
 NAMED, IMPOSSIBLE, LEFT_OUT = 8.0, -1e6, -50.0
 # A guess that rests on less than a name is tested against all others that would fit.
@@ -61,13 +62,11 @@ def slots_of(kinds: Kinds) -> list[Slot]:
     """Everything that an input may take, where nodes and ties are told by kind."""
     slots = [Slot("target"), Slot("edge_labels")]
     for name, (first, last) in zip(kinds.names, kinds.blocks, strict=True):
-        roles: tuple[Role, ...] = ("node_count", "batch", "node_ids")
-        slots += [Slot(role, name) for role in (("features", *roles) if last > first else roles)]
+        slots += [Slot("node_count", name), *([Slot("features", name)] if last > first else [])]
     for relation in kinds.relations:
         for reverse in (False, True) if relation.directed else (False,):
-            own: tuple[Role, ...] = ("edges", "sources", "targets", "edge_weight")
-            own = (*own, "edge_attributes") if relation.attributes else own
-            slots += [Slot(role, relation.name, reverse) for role in own]
+            told = TIE_ROLES if relation.attributes else TIE_ROLES[:2]
+            slots += [Slot(role, relation.name, reverse) for role in told]
     return slots
 
 
@@ -102,15 +101,8 @@ class Guesser:
                 return self._mention(slot, words) + 2.0 * bool(WEIGHING & {*words}) - 1.0
             case "node_count" if port.integer and len(shape) <= 1 and COUNTING & {*words}:
                 return self._mention(slot, words)
-            case "batch" | "node_ids" if port.integer and len(shape) == 1:
-                hints = {"batch"} if slot.role == "batch" else {"id", "ids"}
-                return self._mention(slot, words) if hints & {*words} else IMPOSSIBLE
-            case "sources" | "targets" if port.integer and len(shape) == 1:
-                hints = set(SOURCES if slot.role == "sources" else TARGETS)
-                return self._mention(slot, words) if hints & {*words} else IMPOSSIBLE
-            case "target" if port.integer and len(shape) <= 1:
-                hints = {"target", "seed", "query"}
-                return NAMED if hints & {*words} else IMPOSSIBLE
+            case "target" if port.integer and len(shape) <= 1 and ASKING & {*words}:
+                return NAMED
             case _:
                 return IMPOSSIBLE
 
@@ -326,11 +318,10 @@ class _Trial:
                 case "features":
                     width = np.diff(self._kinds.blocks[self._kinds.names.index(slot.of)])[0]
                     value = np.linspace(-1.0, 1.0, size * int(width)).reshape(size, -1)
-                case "edges" | "edge_labels" | "sources" | "targets":
+                case "edges" | "edge_labels":
                     ends = last.get(port.name)
                     far = [0, 0] if ends is None else [sizes[end] - 1 for end in ends]
                     value = np.array([[0, far[0]], [far[1], 0]])  # loops would be masked
-                    value = value if slot.role in ("edges", "edge_labels") else value[0]
                     value = value.T if slot.role == "edges" and port.by_row else value
                 case "edge_weight":
                     value = np.ones((2, *[1] * (len(port.shape) - 1)))
@@ -339,12 +330,7 @@ class _Trial:
                 case "node_count":
                     value = np.array([size] if port.shape else size)
                 case "constant":
-                    shape = [axis if isinstance(axis, int) else 1 for axis in port.shape]
-                    value = np.broadcast_to(np.asarray(self._constants[port.name]), shape)
-                case "node_ids":
-                    value = np.arange(size)
-                case "batch":
-                    value = np.zeros(size)
+                    value = fixed_value(port, self._constants)
                 case _:
                     value = np.zeros(1 if port.shape else ())
             feeds[port.name] = np.asarray(value, dtype=port.dtype, order="C")

@@ -138,8 +138,8 @@ def draw_kinds(
         source, target = (low, high) if way == 0 else (high, low)
         ties.append((source, target, int(generator.choice(able[number]))))
     drawn = [kind.get(node, int(generator.integers(len(kinds.names)))) for node in range(size)]
-    nodes = [int(generator.choice(kinds.members(k))) for k in drawn]
-    return np.array(nodes), np.array(ties, np.int64).reshape(-1, 3).T
+    nodes = kinds.draw_alike(kinds.starts[drawn], generator)
+    return nodes, np.array(ties, np.int64).reshape(-1, 3).T
 
 
 def pair_rows(pool: Pool, ties: Ints) -> tuple[Ints, Ints]:

@@ -369,7 +369,7 @@ class Prober:
             other, kinds = features.copy(), self._pools[0].kinds
             assert kinds is not None
             own = kinds.of(union.nodes) == kind
-            drawn = self._generator.choice(kinds.members(kind), int(own.sum()))
+            drawn = kinds.draw_alike(union.nodes[own], self._generator)
             other[own, column] = batcher.features_of(drawn)[:, column] + np.finfo(np.float16).eps
             before, after = (
                 batcher.ask_raw(union, rows, features=table) for table in (features, other)

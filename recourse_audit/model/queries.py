@@ -5,7 +5,7 @@ costs a few array operations. The free slots of an export with fixed sizes are p
 that no tie leads to, and with arcs that lie on one of them or weigh nothing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from recourse_audit.errors import ModelError, RoomError
 from recourse_audit.graph.graph import Floats, Graph, Indices, Ints, Kinds, Relation
 from recourse_audit.graph.neighbourhoods import spans
-from recourse_audit.model.roles import InputPort, Signature
+from recourse_audit.model.roles import InputPort, Signature, fixed_value
 from recourse_audit.settings import ModelSettings, Role
 
 
@@ -401,12 +401,6 @@ class Feeder:
                 "does not have; name the columns with graph.edge_attributes, or correct model.roles"
             )
         return pad(values, prepared.ends.shape[1])
-
-
-def fixed_value(port: InputPort, constants: Mapping[str, object]) -> np.ndarray:
-    """The value of an input that is no part of the graph, in the shape that it has."""
-    shape = [size if isinstance(size, int) else 1 for size in port.shape]
-    return np.broadcast_to(np.asarray(constants[port.name]), shape)
 
 
 def _with_loops(ends: Ints, nodes: Ints) -> Ints:

@@ -5,9 +5,11 @@ because exporters name dimensions and inputs as they like. `model.roles` overrid
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, cast, get_args
+
+import numpy as np
 
 from recourse_audit.errors import ModelError
 from recourse_audit.settings import ModelSettings, OutputKind, Role
@@ -409,3 +411,9 @@ def check_complete(ports: Sequence[InputPort], settings: ModelSettings) -> None:
             "dropped from it (as with cached=True); export the model again with its ties as an "
             "input"
         )
+
+
+def fixed_value(port: InputPort, constants: Mapping[str, object]) -> np.ndarray:
+    """The value of an input that is no part of the graph, in the shape that it has."""
+    shape = [size if isinstance(size, int) else 1 for size in port.shape]
+    return np.broadcast_to(np.asarray(constants[port.name]), shape)

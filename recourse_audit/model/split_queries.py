@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.graph import Ints, Kinds
-from recourse_audit.model.queries import Query, fixed_value, pad
-from recourse_audit.model.roles import InputPort, Signature
+from recourse_audit.model.queries import Query, pad
+from recourse_audit.model.roles import InputPort, Signature, fixed_value
 from recourse_audit.records.model import Direction
 from recourse_audit.settings import ModelSettings
 
@@ -96,7 +96,7 @@ class SplitFeeder:
         taken = [self.codes[2 * relation + way] >= 0 for way in (0, 1)]
         if not self.joined:
             ports = [port for port, _ in self._ports if port.of == self._names[relation]]
-            ways = {port.reverse for port in ports if port.role in ("edges", "sources")}
+            ways = {port.reverse for port in ports if port.role == "edges"}
             taken = [False in ways, True in ways]
         names: tuple[Direction, ...] = ("forward", "reversed")
         return tuple(name for name, there in zip(names, taken, strict=True) if there)
@@ -133,7 +133,7 @@ class SplitFeeder:
         match port.role:
             case "constant":
                 return fixed_value(port, self._constants)
-            case "features" | "node_ids" | "batch" | "node_count" | "node_type" | "target":
+            case "features" | "node_count" | "node_type" | "target":
                 return self._write_nodes(split, port)
             case _:
                 return self._write_arcs(split, port)
@@ -156,12 +156,6 @@ class SplitFeeder:
                 values = self._node_codes[split.kind]
                 padded = np.repeat(self._node_codes, PADDING) if self.pads else values[:0]
                 return np.append(values, padded)
-            case "node_ids":
-                assert query.kinds is not None
-                values = query.nodes[members] - (0 if kind is None else query.kinds.starts[kind])
-            case "batch":
-                sizes = np.diff(query.node_starts)
-                values = np.repeat(np.arange(len(sizes)), sizes)[members]
             case "node_count":
                 count = len(members) + padding
                 return np.array([count] if port.shape else count)
@@ -185,11 +179,8 @@ class SplitFeeder:
             ends = split.place[ends]
         padding = self._padding_arcs(split, channels) if self.pads else ends[:, :0]
         match port.role:
-            case "edges" | "sources" | "targets":
+            case "edges":
                 ends = np.concatenate((ends, padding), axis=1)
-                if port.role != "edges":
-                    side: Ints = ends[int(port.role == "targets")]
-                    return side
                 return np.ascontiguousarray(ends.T) if port.by_row else ends
             case "edge_weight":
                 given = np.ones(len(arcs)) if query.weight is None else query.weight[arcs]

@@ -150,11 +150,8 @@ Role = Literal[
     "constant",
 ]
 # Roles that are about one kind of node, and about one relation, where a graph has several.
-NODE_ROLES: tuple[Role, ...] = ("features", "node_ids", "batch", "node_count")
-TIE_ROLES: tuple[Role, ...] = (
-    *("edges", "sources", "targets"),
-    *("edge_weight", "edge_attributes", "edge_type"),
-)
+NODE_ROLES: tuple[Role, ...] = ("features", "node_count")
+TIE_ROLES: tuple[Role, ...] = ("edges", "edge_weight", "edge_attributes")
 REVERSED = "reversed"
 OutputKind = Literal["logits", "probabilities", "log_probabilities", "score"]
 # In seconds, up to a week: more is as good as no limit, and no clock can wait for ever.
