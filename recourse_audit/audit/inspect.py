@@ -18,6 +18,7 @@ from recourse_audit.audit.load import (
     read_features,
     rule_of,
 )
+from recourse_audit.audit.population import with_neighbour_columns
 from recourse_audit.errors import InputError, ModelError, SettingsError
 from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
@@ -267,6 +268,7 @@ def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = Non
         probes = inspection.probes
         if read is not None and probes is not None:
             if graph is None:
+                read = with_neighbour_columns(read, whole.groups)
                 check_against_graph(whole, read, preprocessing)
             check_classes(whole, model)
             alone = None if probes.packing else 1

@@ -16,7 +16,12 @@ import numpy as np
 
 from recourse_audit.audit.agreement import NOT_RECORDED, read_recorded
 from recourse_audit.audit.large_graphs import AskedGraph
-from recourse_audit.audit.population import check_column, groups_by, read_outcomes
+from recourse_audit.audit.population import (
+    check_column,
+    groups_by,
+    read_outcomes,
+    with_neighbour_columns,
+)
 from recourse_audit.errors import InputError, ModelError, SettingsError, SubjectError
 from recourse_audit.graph.arrays import from_arrays, is_hetero_data
 from recourse_audit.graph.columns import IN_MEMORY, near_matches
@@ -202,6 +207,7 @@ def open_audit(
     )
     if preprocessing is not None and preprocessing.problem:
         raise ModelError(preprocessing.problem)
+    graph = with_neighbour_columns(graph, settings.groups)
     if model is None:
         opened.adopt(graph.kinds, complete=not graph.relations)
     model = with_head(opened, settings.model, graph, timeout=timeout)

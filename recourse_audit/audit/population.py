@@ -1,6 +1,7 @@
 """Everybody in the graph: their groups, communities, ties and outcomes, and the decision on them.
 
-Groups are the values of protected attributes, with numbers cut into bins. Communities are those of
+Groups are the values of protected attributes, with numbers cut into bins, or the values that nodes
+at the far end of people's ties have (`works_at.sector`). Communities are those of
 a column of the nodes, if the settings name one. Of the ties it is kept who is tied to whom,
 whatever their kinds, weights and directions: groups are compared on that graph. Where there are
 nodes of other kinds, it has people alone, tied if they share such a node.
@@ -11,12 +12,13 @@ settings say what it means, and an empty cell stays unknown.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
 
 from recourse_audit.errors import GraphError, SettingsError
-from recourse_audit.graph.columns import Column, near_matches
+from recourse_audit.graph.columns import Column, as_strings, near_matches
 from recourse_audit.graph.graph import Graph, Indices, Ints
 from recourse_audit.model.decisions import NO_DECISION, Decisions
 from recourse_audit.records.bundle import Member, Person, TieBlock
@@ -29,6 +31,8 @@ MOST_GROUPS, MOST_CROSSED = 250, 1000
 GOOD, BAD, NOT_KNOWN = 1, 0, -1
 SAYS_GOOD, SAYS_BAD = frozenset({"yes", "true", "1"}), frozenset({"no", "false", "0"})
 PAIRS_PER_BLOCK = 2**18
+# The groups of people whose ties of a relation lead to different values, and of those with none.
+SEVERAL, NONE_OF = "several", "no {}"
 
 
 def people_column(graph: Graph, name: str) -> Column:
@@ -38,10 +42,90 @@ def people_column(graph: Graph, name: str) -> Column:
 
 def group_values(graph: Graph, attribute: str) -> list[str]:
     """Everybody's value of an attribute as text; "" where it is unknown."""
-    values = people_column(graph, attribute)
-    if values.dtype.kind != "f":
-        return [str(value) for value in values.tolist()]
-    return [_write_number(value) for value in values]
+    return _labels(people_column(graph, attribute), None)
+
+
+def with_neighbour_columns(graph: Graph, settings: GroupSettings) -> Graph:
+    """The graph with a column of people for every attribute that is one of their neighbours'.
+
+    `works_at.sector` is the sector of the node at the far end of a person's works_at tie, whichever
+    way it leads; people without such a tie are the group `no works_at`, and those whose ties lead
+    to several different groups are `several`. Empty cells do not count.
+
+    Raises
+    ------
+    SettingsError
+        There is no such relation, or the nodes that it leads to have no such column.
+    """
+    more = {
+        name: _neighbour_groups(graph, settings, name)
+        for name in settings.attributes
+        if name not in graph.column_names and "." in name
+    }
+    return replace(graph, more={**graph.more, **more}) if more else graph
+
+
+def of_neighbours(graph: Graph, name: str) -> bool:
+    """Whether a column of people was made from one of their neighbours'."""
+    return name in graph.more and any(name.startswith(f"{kind}.") for kind in graph.ties.kinds)
+
+
+def _neighbour_groups(graph: Graph, settings: GroupSettings, name: str) -> Column:
+    """Everybody's group by a property of their neighbours, as text; "" for other nodes."""
+    kind, column = _read_neighbour(graph, name)
+    ties, people = graph.ties, graph.person_count
+    rows = np.flatnonzero((ties.kind == kind) & (ties.source != ties.target))
+    own = np.concatenate((ties.source[rows], ties.target[rows]))
+    far = np.concatenate((ties.target[rows], ties.source[rows]))[own < people]
+    own = own[own < people]
+    ends, place = np.unique(far, return_inverse=True)
+    values = graph.columns[column][ends]
+    edges = settings.bins.get(name)
+    if edges is not None and values.dtype.kind not in "iuf":
+        raise SettingsError(
+            f"groups.bins: {name!r} does not hold numbers, so it has no bins; leave it out"
+        )
+    labels, codes = np.unique(
+        as_strings(np.array(_labels(values, edges), object)), return_inverse=True
+    )
+    known = labels[codes[place]] != ""
+    pairs = np.unique(np.stack((own[known], codes[place][known])), axis=1)
+    groups = np.full(graph.node_count, "", object)
+    groups[:people] = NONE_OF.format(ties.kinds[kind])
+    groups[own] = ""
+    groups[pairs[0]] = labels[pairs[1]]
+    groups[np.flatnonzero(np.bincount(pairs[0], minlength=1) > 1)] = SEVERAL
+    return as_strings(groups)
+
+
+def _read_neighbour(graph: Graph, name: str) -> tuple[int, str]:
+    """The kind of tie and the column of the far ends that `relation.column` means."""
+    kinds = graph.ties.kinds
+    fitting = [kind for kind in kinds if name.startswith(f"{kind}.")]
+    if not fitting:
+        known = [*graph.column_names, *(f"{kind}.{name.partition('.')[2]}" for kind in kinds)]
+        raise SettingsError(
+            f"groups.attributes: there is neither a column nor a relation with a column {name!r}; "
+            f"{near_matches(name, known)}"
+        )
+    kind = kinds.index(max(fitting, key=len))
+    column, prefix = name[len(kinds[kind]) + 1 :], ""
+    if graph.relations and graph.kinds is not None:
+        relation = graph.relations[kind]
+        far = relation.target if relation.source == 0 else relation.source
+        if 0 not in (relation.source, relation.target):
+            raise SettingsError(
+                f"groups.attributes: {name!r} is about {kinds[kind]!r}, which leads to no "
+                f"{graph.kinds.names[0]!r}; name a relation that does"
+            )
+        prefix = f"{graph.kinds.names[far]}." if far else ""
+    names = [known.removeprefix(prefix) for known in graph.columns if known.startswith(prefix)]
+    if column not in names:
+        raise SettingsError(
+            f"groups.attributes: the nodes at the far end of {kinds[kind]!r} have no column "
+            f"{column!r}; {near_matches(column, names)}"
+        )
+    return kind, f"{prefix}{column}"
 
 
 def check_column(graph: Graph, key: str, name: str) -> None:
@@ -54,10 +138,16 @@ def check_column(graph: Graph, key: str, name: str) -> None:
 
 def groups_by(graph: Graph, settings: GroupSettings, attribute: str) -> list[str]:
     """Everybody's group: the value of an attribute, or the label of the bin it falls into."""
-    edges = settings.bins.get(attribute)
+    values, edges = people_column(graph, attribute), settings.bins.get(attribute)
+    # Bins of neighbours' numbers were made with their column.
+    return _labels(values, None if of_neighbours(graph, attribute) else edges)
+
+
+def _labels(values: Column, edges: Sequence[float] | None) -> list[str]:
+    """The values of a column as text, or the labels of the bins that its numbers fall into."""
     if edges is None:
-        return group_values(graph, attribute)
-    values = people_column(graph, attribute)
+        plain = values.dtype.kind != "f"
+        return [str(value) for value in values.tolist()] if plain else [*map(_write_number, values)]
     # An edge is as exact as the column: 0.7 in single precision is less than 0.7 in double.
     inner = np.array(edges, values.dtype if values.dtype.kind == "f" else float)
     places = np.searchsorted(inner, values, side="right")
@@ -105,7 +195,7 @@ def _check_attribute(graph: Graph, settings: GroupSettings, attribute: str) -> l
     """Everybody's group by an attribute whose groups can be compared."""
     values = people_column(graph, attribute)
     numeric, binned = values.dtype.kind in "iuf", attribute in settings.bins
-    if binned and not numeric:
+    if binned and not numeric and not of_neighbours(graph, attribute):
         raise SettingsError(
             f"groups.bins: {attribute!r} does not hold numbers, so it has no bins; leave it out"
         )

@@ -268,7 +268,8 @@ def _spread_of_features(graph: Graph) -> Floats:
     if graph.kinds is None:
         return np.asarray(graph.features.std(axis=0, keepdims=True), np.float32)
     spread = np.zeros((len(graph.kinds.names), graph.features.shape[1]), np.float32)
-    for kind, (first, last) in enumerate(graph.kinds.blocks):
+    people = (0, len(graph.person_features))
+    for kind, (first, last) in enumerate((people, *graph.kinds.blocks[1:])):
         members = graph.kinds.members(kind)
         if members:
             own = graph.features[members.start : members.stop, first:last]

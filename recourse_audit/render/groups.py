@@ -189,6 +189,19 @@ class GroupPage:
 
     # ------------------------------------------------------------------ names
 
+    @property
+    def of_neighbours(self) -> list[str]:
+        """The attributes that are a property of people's neighbours: works_at.sector."""
+        names = []
+        for table in (table for table in self.all_tables if len(table.attributes) == 1):
+            relation = table.name.rpartition(".")[0]
+            if relation and {group.name for group in table.by_group} & {
+                "several",
+                f"no {relation}",
+            }:
+                names.append(table.name)
+        return names
+
     def attribute(self, name: str) -> str:
         """An attribute, or two crossed: origin, gender; everyone for figures of everyone."""
         if name == "overall":

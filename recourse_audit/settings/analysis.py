@@ -72,7 +72,8 @@ class GroupSettings(Section):
     """Which columns of `nodes` are protected attributes, and how their groups are compared."""
 
     attributes: tuple[str, ...] = ()
-    """Columns of `nodes` with protected attributes."""
+    """Columns of `nodes` with protected attributes; `works_at.sector` is the column `sector` of the
+    node at the far end of a person's works_at tie."""
     bins: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     """For a numeric attribute, the boundaries between its groups, in ascending order: { age = [30,
     50] } gives "under 30", "30 to under 50" and "50 and over"."""
