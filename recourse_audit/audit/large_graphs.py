@@ -289,12 +289,14 @@ class LargeGraph:
     def _fields(self) -> "BlockFields":
         batcher = self._batcher
         known = batcher.model.signature.port("node_ids") is not None
-        alike = not batcher.needs_ties and not known
+        alike = not batcher.needs_ties and not known and self._graph.kinds is None
         return BlockFields(self._graph, self._depth, features=batcher.features, alike=alike)
 
     def _cut(self) -> "Blocks | None":
         """The graph cut into blocks of the best size; None if they would cost too much."""
         ring = RINGS[self._audit.probes.sender_degree] if self._depth else "tied"
+        if self._graph.kinds is not None:  # of which no node stands in for another
+            ring = "tied"
         order = by_locality(self._graph)
         order = order[order < self._graph.person_count]
         places = self._draw.integers(0, len(order), ESTIMATED).tolist()

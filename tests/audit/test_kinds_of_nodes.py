@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import recourse_audit as ra
-from recourse_audit.audit.large_graphs import BlockLimits, whole_answers
+from recourse_audit.audit.large_graphs import BlockLimits, LargeGraph, whole_answers
 from recourse_audit.audit.load import Selection, read_features, select_subjects
 from recourse_audit.graph.graph import Graph
 from recourse_audit.settings import GraphSettings, ModelSettings
@@ -84,7 +84,10 @@ def test_answers_about_people_in_blocks_are_those_at_once(audit: ra.Audit) -> No
     loaded = audit.loaded
     people = np.arange(loaded.graph.person_count)
     at_once = whole_answers(loaded, people)
-    in_blocks = whole_answers(loaded, people, BlockLimits(whole=0, sizes=(3000,)))
+    assert loaded.probes.depth is not None
+    limits = BlockLimits(whole=0, sizes=(300, 3000), times=1000)
+    in_blocks = LargeGraph(loaded, loaded.probes.depth, limits).answers_in_blocks()
+    assert in_blocks is not None
     assert np.isnan(in_blocks[len(people) :]).all()
     assert np.allclose(in_blocks[people], at_once[people], atol=1e-5)
 
