@@ -5,7 +5,7 @@ from math import sqrt
 from statistics import NormalDist
 from typing import Literal, get_args
 
-from recourse_audit.records import Record
+from recourse_audit.records import Record, Sparse
 from recourse_audit.records.search import Tie
 
 TieWord = Literal["drop", "add", "move"]
@@ -262,7 +262,7 @@ class Permitted(Record):
 
     drop: int = 0
     add: int = 0
-    move: int = 0
+    move: Sparse[int] = 0
     set: dict[str, int] = field(default_factory=dict)
 
 

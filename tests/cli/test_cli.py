@@ -204,7 +204,10 @@ def test_a_wrong_policy_is_one_line_and_ends_with_2(tmp_path: Path) -> None:
         ("f7=1", "there is no feature 'f7'; choose from"),
         ("f1=many", "'many' is not a finite number"),
         ("gender=f", "the model does not see 'gender'"),
-        ("more", "is not one of drop ID-ID, add ID-ID:KIND and ATTRIBUTE=VALUE"),
+        (
+            "more",
+            "is not one of drop ID-ID, add ID-ID:KIND, move ID-ID:KIND to ID and ATTRIBUTE=VALUE",
+        ),
     ],
 )
 def test_a_change_that_cannot_be_tried_is_one_line_and_ends_with_2(
