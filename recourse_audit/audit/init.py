@@ -285,12 +285,9 @@ def _table_lines(given: Mapping[str, Any], folder: Path) -> list[str]:
         for name, table in tables.items():
             entries = {**table, "path": _relative(table["path"], folder)}
             comments = {"from": "CHECK: found by its ids", "features": "CHECK: the model's order"}
-            lines += [f"[graph.{section}.{_quote_key(name)}]", *_entries(entries, comments), ""]
+            key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quote(name)
+            lines += [f"[graph.{section}.{key}]", *_entries(entries, comments), ""]
     return lines[:-1]
-
-
-def _quote_key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quote(name)
 
 
 # ---------------------------------------------------------------- what columns may mean

@@ -107,7 +107,7 @@ def read_features(
         graph = with_subject(graph, subject, model.node_types)
     elif subject is not None and subject != made_of:
         raise SettingsError(
-            f"decision.subject: names {subject!r}, but the graph was made for decisions on "
+            f"decision.subject: names {str(subject)!r}, but the graph was made for decisions on "
             f"{'all nodes, which are of one kind' if made_of is None else repr(made_of)}; leave it "
             "out, or correct it"
         )

@@ -46,11 +46,10 @@ from recourse_audit.graph.columns import (
 from recourse_audit.graph.graph import Floats, Graph, Indices, Strings, Ties, build_graph
 from recourse_audit.graph.kinds import (
     REVERSED,
-    OtherKinds,
+    KindTables,
     Triple,
     find_subject,
     name_relations,
-    people_alone,
 )
 from recourse_audit.settings import GraphSettings, Subject
 
@@ -284,8 +283,8 @@ def wrong_shape(place: Place, name: str, shape: tuple[int, ...], needed: str) ->
 
 def read_npz(
     path: Path, settings: GraphSettings, subject: Subject | None, *, raw: bool
-) -> tuple[Graph, Place, OtherKinds | None]:
-    """Read an archive; also where its nodes are, for further checks, and what joins the people.
+) -> tuple[Graph, Place] | KindTables:
+    """Read an archive; also where its nodes are, for further checks.
 
     `settings.features`, if given, selects columns of `x` by their `feature_names`; if the archive
     has no names, it names all columns. For whoever takes raw columns, `x` may be absent: then the
@@ -308,7 +307,7 @@ def read_npz(
     count = len(nodes["ids"])
     ties = tie_arrays(place, arrays, (count, count), settings)
     graph = build_graph(**nodes, ties=ties, directed=settings.directed, origin=place.name)
-    return graph, place, None
+    return graph, place
 
 
 def _npz_nodes(
@@ -358,11 +357,8 @@ def read_kinds(
     subject: Subject | None,
     *,
     raw: bool = False,
-) -> tuple[Graph, Place, OtherKinds]:
-    """Read arrays of each kind and each relation, under the names of an archive of one kind.
-
-    People alone, where they are, and what joins them.
-    """
+) -> KindTables:
+    """Read arrays of each kind and each relation, under the names of an archive of one kind."""
     people = find_subject(nodes, subject)
     places = {kind: Positions(f"{origin}, kind {kind!r}") for kind in nodes}
     read: dict[str, Nodes] = {}
@@ -383,9 +379,7 @@ def read_kinds(
         counts = len(read[source]["ids"]), len(read[target]["ids"])
         ties[source, name, target] = tie_arrays(place, arrays, counts, GraphSettings())
     relations = name_relations(ties, settings.ties, origin)
-    alone = people_alone(read.pop(people), origin)
-    rest = OtherKinds(subject=people, nodes=read, relations=relations, origin=origin)
-    return alone, places[people], rest
+    return KindTables(nodes=read, relations=relations, place=places[people], origin=origin)
 
 
 def kinds_in(path: Path) -> list[str]:

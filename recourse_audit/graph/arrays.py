@@ -95,10 +95,9 @@ def from_arrays(
                 if kind_of not in nodes:
                     raise GraphError(f"{origin}: {name} names {kind_of!r}, which has no x; add it")
                 nodes[kind_of][name] = np.array([*own], object)
-        people, _, others = read_kinds(
-            origin, nodes, _edges_by_relation(numbers), GraphSettings(), subject
-        )
-        return join_kinds(people, others)
+        edges = _edges_by_relation(numbers)
+        tables = read_kinds(origin, nodes, edges, GraphSettings(), subject)
+        return join_kinds(tables.people, tables)
     place = Positions("arrays")
     arrays = {name: as_array(values) for name, values in numbers.items() if values is not None}
     if "edge_index" not in arrays:

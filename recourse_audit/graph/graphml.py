@@ -18,16 +18,15 @@ import numpy as np
 from networkx.readwrite.graphml import GraphMLReader
 
 from recourse_audit.errors import GraphError
+from recourse_audit.graph.archives import read_kinds
 from recourse_audit.graph.columns import (
     DEFAULT_KIND,
     Column,
     ColumnSummary,
-    Nodes,
     Numbers,
     Place,
     Table,
     bad_value,
-    build_ties,
     check_column,
     check_features,
     check_ids,
@@ -40,14 +39,7 @@ from recourse_audit.graph.columns import (
     to_strings,
 )
 from recourse_audit.graph.graph import Graph, Indices, build_graph
-from recourse_audit.graph.kinds import (
-    OtherKinds,
-    Triple,
-    find_subject,
-    join_kinds,
-    name_relations,
-    people_alone,
-)
+from recourse_audit.graph.kinds import Triple, find_subject, join_kinds
 from recourse_audit.settings import GraphSettings
 
 MOST_TIES = 200_000
@@ -276,7 +268,7 @@ def _join(
         members.setdefault(str(values[kind]), []).append(node)
     people = find_subject([name for name, nodes in members.items() if nodes], subject)
     order = sorted((name for name, nodes in members.items() if nodes), key=lambda n: n != people)
-    nodes: dict[str, Nodes] = {}
+    nodes: dict[str, dict[str, Any]] = {}
     number: dict[Any, tuple[str, int]] = {}
     for name in order:
         number |= {node: (name, position) for position, node in enumerate(members[name])}
@@ -285,33 +277,35 @@ def _join(
         table.names.remove(kind)
         own = GraphSettings(features=tuple(features.get(name, ())))
         check_features(table, own)
-        nodes[name] = read_nodes(table, to_strings(members[name], place), own, raw=False)
+        read = read_nodes(table, to_strings(members[name], place), own, raw=False)
+        names = np.array(read["feature_names"], object)
+        nodes[name] = {"ids": read["ids"], "x": read["features"], "feature_names": names}
+        nodes[name] |= read["attributes"]
     listed: dict[Triple, list[tuple[Any, Any, dict[str, Any]]]] = {}
     for source, target, values in network.edges(data=True):
-        relation, ends = str(values.get(kind, DEFAULT_KIND)), (source, target)
-        start, to = number[source][0], number[target][0]
-        if not network.is_directed():
-            if order.index(start) > order.index(to):
-                ends, start, to = (target, source), to, start
-            elif start == to and source != target:  # without a direction: the tie is there twice
-                listed.setdefault((start, relation, to), []).append((target, source, values))
-        listed.setdefault((start, relation, to), []).append((*ends, values))
-    ties = {}
+        ends, start, to = (source, target), number[source][0], number[target][0]
+        if not network.is_directed() and order.index(start) > order.index(to):
+            ends, start, to = (target, source), to, start
+        rows = listed.setdefault((start, str(values.get(kind, DEFAULT_KIND)), to), [])
+        rows.append((*ends, values))
+        if not network.is_directed() and start == to and source != target:
+            rows.append((target, source, values))  # without a direction: it is there both ways
+    edges: dict[Triple, dict[str, Any]] = {}
     for triple, rows in sorted(listed.items(), key=lambda each: each[0][1]):
         place = Elements("networkx graph", [_tie_name(start, to) for start, to, _ in rows])
         table = Dictionaries(place, [values for _, _, values in rows])
         columns = edge_attributes.get(triple[1], ())
         for column in columns:
             check_column(column, table.names, "edge_attributes", place)
-        places = np.array([[number[s][1], number[t][1]] for s, t, _ in rows], np.int32).T.copy()
-        kinds = np.zeros(len(rows), np.int16), (triple[1],)
-        weights = weight if weight in table.names else None
-        ties[triple] = build_ties(
-            (places[0], places[1]), kinds, table.numbers, weights, columns, place
-        )
-    relations = name_relations(ties, {}, "networkx graph")
-    alone = people_alone(nodes.pop(people), "networkx graph")
-    return join_kinds(alone, OtherKinds(subject=people, nodes=nodes, relations=relations))
+        edges[triple] = {
+            "edge_index": np.array([[number[n][1] for n in row[:2]] for row in rows]).T
+        }
+        if weight in table.names:
+            edges[triple]["edge_weight"] = table.numbers(weight)
+        if columns:
+            edges[triple]["edge_attr"] = np.column_stack([table.numbers(n) for n in columns])
+    tables = read_kinds("networkx graph", nodes, edges, GraphSettings(), subject)
+    return join_kinds(tables.people, tables)
 
 
 def _tie_name(source: object, target: object) -> str:

@@ -11,7 +11,8 @@ who are decided on first.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,14 +20,13 @@ from recourse_audit.errors import GraphError, SettingsError
 from recourse_audit.graph.columns import (
     Column,
     Nodes,
+    Place,
     as_strings,
     near_matches,
     to_strings,
 )
 from recourse_audit.graph.graph import (
-    Floats,
     Graph,
-    Ints,
     Kinds,
     Relation,
     Strings,
@@ -53,36 +53,34 @@ class RelationTies:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OtherKinds:
-    """What joins the people: the name of their kind, the nodes of other kinds, all relations."""
+class KindTables:
+    """The nodes of each kind, people first, and all relations; `place` is where the people are."""
 
-    subject: str
-    nodes: Mapping[str, Nodes] = field(default_factory=dict)
-    relations: Sequence[RelationTies] = ()
-    origin: str = "the graph"
+    nodes: Mapping[str, Nodes]
+    relations: Sequence[RelationTies]
+    place: Place
+    origin: str
+
+    @property
+    def people(self) -> Graph:
+        """People alone, without ties."""
+        return without_ties(next(iter(self.nodes.values())), self.origin)
 
 
 def find_subject(kinds: Iterable[str], subject: Subject | None) -> str:
     """The kind that is decided on; with a single kind, nobody need say so."""
     known = [*kinds]
+    if isinstance(subject, str) and subject in known:
+        return subject
     if subject is None and len(known) == 1:
         return known[0]
-    if isinstance(subject, SubjectColumn):
-        raise SettingsError(
-            "decision.subject: names a column, but the graph has tables of several kinds; name the "
-            f"kind that is decided on: {', '.join(known)}"
-        )
-    if subject is None:
-        raise SettingsError(
-            "decision.subject: is missing; the graph has several kinds of nodes, so name the one "
-            f"that is decided on: {', '.join(known)}"
-        )
-    if subject not in known:
-        raise SettingsError(
-            f"decision.subject: there are no nodes of the kind {subject!r}; "
-            f"{near_matches(subject, known)}"
-        )
-    return subject
+    named = (
+        f"the column {subject.column!r}" if isinstance(subject, SubjectColumn) else repr(subject)
+    )
+    problem = "is missing" if subject is None else f"names {named}, which is no kind of nodes"
+    raise SettingsError(
+        f"decision.subject: {problem}; name the kind that is decided on: {', '.join(known)}"
+    )
 
 
 def people_settings(settings: GraphSettings, subject: Subject | None) -> GraphSettings:
@@ -92,94 +90,83 @@ def people_settings(settings: GraphSettings, subject: Subject | None) -> GraphSe
     return settings.of_kind(find_subject(settings.node_tables, subject))
 
 
-def people_alone(nodes: Nodes, origin: str) -> Graph:
-    """A graph of one kind of nodes without ties, to which others are joined later."""
+def without_ties(nodes: Nodes, origin: str) -> Graph:
+    """A graph of one kind of nodes, to which others are joined later."""
     nothing = np.empty(0, np.int32)
     ties = Ties(source=nothing, target=nothing, kind=np.empty(0, np.int16), kinds=())
     return build_graph(**nodes, ties=ties, directed=False, origin=origin)
 
 
-def join_kinds(people: Graph, others: OtherKinds) -> Graph:
+def join_kinds(people: Graph, tables: KindTables) -> Graph:
     """Number people and the nodes of other kinds, and index all relations.
 
     Notes
     -----
     O(N F + T log T) time and memory for N nodes, F features of all kinds together and T ties.
     """
-    names = (others.subject, *others.nodes)
-    counts = [people.node_count, *(len(nodes["ids"]) for nodes in others.nodes.values())]
-    starts = np.concatenate(([0], np.cumsum(counts)))
-    blocks: list[tuple[Floats, tuple[str, ...]]] = [(people.features, people.feature_names)]
-    attributes = {name: (0, values) for name, values in people.attributes.items()}
-    for place, (kind, nodes) in enumerate(others.nodes.items(), 1):
+    _check_names(people, tables)
+    names = (*tables.nodes,)
+    starts = np.cumsum([0, *(len(nodes["ids"]) for nodes in tables.nodes.values())])
+    first, count = starts.tolist(), int(starts[-1])
+    blocks = [(people.features, people.feature_names)]
+    attributes = {name: _spread(values, 0, count) for name, values in people.attributes.items()}
+    for place, kind in enumerate(names[1:], 1):
+        nodes = tables.nodes[kind]
         blocks.append((nodes["features"], tuple(f"{kind}.{n}" for n in nodes["feature_names"])))
-        own = nodes["attributes"].items()
-        attributes |= {f"{kind}.{name}": (place, values) for name, values in own}
-    features, feature_names, ranges = _stack(blocks, starts)
-    _check_names(people, others)
-    relations, ties = _join_relations(others, dict(zip(names, starts.tolist(), strict=False)))
+        for name, values in nodes["attributes"].items():
+            attributes[f"{kind}.{name}"] = _spread(values, first[place], count)
+    ends = np.cumsum([0, *(block.shape[1] for block, _ in blocks)]).tolist()
+    ranges = (*pairwise(ends),)
+    types = [block.dtype for block, _ in blocks if block.shape[1]]
+    features = np.zeros((count, ends[-1]), np.result_type(*types) if types else float)
+    for place, (low, high) in enumerate(ranges):
+        features[first[place] : first[place + 1], low:high] = blocks[place][0]
+    relations, ties = _join_relations(tables, dict(zip(names, first, strict=False)))
     graph = build_graph(
-        ids=_global_ids([people.ids, *(n["ids"] for n in others.nodes.values())], names),
+        ids=_global_ids(tables.nodes),
         features=features,
-        feature_names=feature_names,
-        attributes={
-            name: _spread(values, int(starts[place]), int(starts[-1]))
-            for name, (place, values) in attributes.items()
-        },
+        feature_names=tuple(name for _, names in blocks for name in names),
+        attributes=attributes,
         ties=ties,
         directed=False,
         kinds=Kinds(names=names, starts=starts, blocks=ranges, relations=relations),
-        origin=others.origin,
+        origin=tables.origin,
     )
-    more = {name: _spread(values, 0, int(starts[-1])) for name, values in people.more.items()}
-    return replace(graph, more=more)
+    return replace(graph, more={n: _spread(values, 0, count) for n, values in people.more.items()})
 
 
-def _check_names(people: Graph, others: OtherKinds) -> None:
+def _check_names(people: Graph, tables: KindTables) -> None:
     """Refuse names with two meanings, once ids are written `kind:id` and columns `kind.column`."""
-    for name in (others.subject, *others.nodes, *(r.name for r in others.relations)):
+    [subject, *others] = tables.nodes
+    for name in (subject, *others, *(relation.name for relation in tables.relations)):
         if not name.strip() or ":" in name or "." in name:
             raise GraphError(
-                f"{others.origin}: {name!r} cannot name a kind or a relation; choose a name "
+                f"{tables.origin}: {name!r} cannot name a kind or a relation; choose a name "
                 "without : and ."
             )
     for name in people.columns:
-        if name.partition(".")[0] in others.nodes:
+        if name.partition(".")[0] in others:
             raise GraphError(
-                f"{others.origin}: the column {name!r} of {others.subject!r} is called as if it "
-                "were of another kind; rename it"
+                f"{tables.origin}: the column {name!r} of {subject!r} is called as if it were of "
+                "another kind; rename it"
             )
-    names = people.ids.tolist()
-    known = {kind: {*nodes["ids"].tolist()} for kind, nodes in others.nodes.items()}
-    known[others.subject] = {*names}
-    for name in names:
+    known = {kind: {*nodes["ids"].tolist()} for kind, nodes in tables.nodes.items()}
+    for name in sorted(known[subject]):
         kind, colon, rest = name.partition(":")
         if colon and rest in known.get(kind, ()):
             raise GraphError(
-                f"{others.origin}: {name!r} is the id of {others.subject} {name!r}, and also that "
-                f"of {kind} {rest!r}, because ids are written kind:id; rename one of them"
+                f"{tables.origin}: {name!r} is the id of {subject} {name!r}, and also that of "
+                f"{kind} {rest!r}, because ids are written kind:id; rename one of them"
             )
 
 
-def _global_ids(ids: Sequence[Strings], kinds: Sequence[str]) -> Strings:
+def _global_ids(nodes: Mapping[str, Nodes]) -> Strings:
     """Ids as `kind:id`; with a single kind as they are."""
-    if len(kinds) == 1:
-        return ids[0]
-    prefixes = (as_strings(np.array([f"{kind}:"], object)) for kind in kinds)
-    return np.concatenate([prefix + own for prefix, own in zip(prefixes, ids, strict=True)])
-
-
-def _stack(
-    blocks: Sequence[tuple[Floats, tuple[str, ...]]], starts: Ints
-) -> tuple[Floats, tuple[str, ...], tuple[tuple[int, int], ...]]:
-    """One matrix with a block of columns per kind, their names, and where each block is."""
-    ends = np.cumsum([block.shape[1] for block, _ in blocks]).tolist()
-    ranges = tuple(zip([0, *ends[:-1]], ends, strict=True))
-    types = [block.dtype for block, _ in blocks if block.shape[1]]
-    features = np.zeros((int(starts[-1]), ends[-1]), np.result_type(*types) if types else float)
-    for (block, _), (low, high), first in zip(blocks, ranges, starts.tolist(), strict=False):
-        features[first : first + len(block), low:high] = block
-    return features, tuple(name for _, names in blocks for name in names), ranges
+    prefixes = (
+        as_strings(np.array([f"{kind}:" if len(nodes) > 1 else ""], object)) for kind in nodes
+    )
+    own = (table["ids"] for table in nodes.values())
+    return np.concatenate([prefix + ids for prefix, ids in zip(prefixes, own, strict=True)])
 
 
 def _spread(values: Column, first: int, count: int) -> Column:
@@ -197,56 +184,49 @@ def _spread(values: Column, first: int, count: int) -> Column:
 
 
 def _join_relations(
-    others: OtherKinds, starts: Mapping[str, int]
+    tables: KindTables, starts: Mapping[str, int]
 ) -> tuple[tuple[Relation, ...], Ties]:
-    """All relations with their ties in one table, whose ends are nodes of the whole graph."""
-    place = {kind: number for number, kind in enumerate(starts)}
+    """All relations with their ties in one table, whose ends are nodes of the whole graph.
+
+    Ties of relations without weights weigh 1; attributes that a relation lacks are 0.
+    """
     relations: list[Relation] = []
-    tables: list[Ties] = []
-    for number, relation in enumerate(others.relations):
-        ties = relation.ties
-        if not relation.directed:
-            ties = without_mirrors(ties, f"{others.origin}, relation {relation.name!r}")
-        width = 0 if ties.attributes is None else ties.attributes.shape[1]
-        relations.append(
-            Relation(
-                name=relation.name,
-                source=place[relation.source],
-                target=place[relation.target],
-                directed=relation.directed,
-                weighted=ties.weight is not None,
-                attributes=width,
-            )
+    every: list[Ties] = []
+    for each in tables.relations:
+        ties = each.ties
+        if not each.directed:
+            ties = without_mirrors(ties, f"{tables.origin}, relation {each.name!r}")
+        relation = Relation(
+            name=each.name,
+            source=[*starts].index(each.source),
+            target=[*starts].index(each.target),
+            directed=each.directed,
+            weighted=ties.weight is not None,
+            attributes=0 if ties.attributes is None else ties.attributes.shape[1],
         )
-        tables.append(
-            replace(
-                ties,
-                source=ties.source + np.int32(starts[relation.source]),
-                target=ties.target + np.int32(starts[relation.target]),
-                kind=np.full(len(ties), number, np.int16),
-            )
-        )
-    weighted = any(relation.weighted for relation in relations)
+        relations.append(relation)
+        every.append(ties)
+    kind = np.repeat(np.arange(len(every), dtype=np.int16), [len(ties) for ties in every])
+    source, target = (np.empty(len(kind), np.int32) for _ in range(2))
+    weight = np.ones(len(kind), np.float32)
     width = max((relation.attributes for relation in relations), default=0)
+    attributes = np.zeros((len(kind), width), np.float32)
+    for number, (each, ties) in enumerate(zip(tables.relations, every, strict=True)):
+        rows = kind == number
+        source[rows] = ties.source + starts[each.source]
+        target[rows] = ties.target + starts[each.target]
+        if ties.weight is not None:
+            weight[rows] = ties.weight
+        if ties.attributes is not None:
+            attributes[rows, : ties.attributes.shape[1]] = ties.attributes
     return tuple(relations), Ties(
-        source=np.concatenate([t.source for t in tables] or [np.empty(0, np.int32)]),
-        target=np.concatenate([t.target for t in tables] or [np.empty(0, np.int32)]),
-        kind=np.concatenate([t.kind for t in tables] or [np.empty(0, np.int16)]),
+        source=source,
+        target=target,
+        kind=kind,
         kinds=tuple(relation.name for relation in relations),
-        weight=np.concatenate([_weights(t) for t in tables]) if weighted else None,
-        attributes=np.concatenate([_widened(t, width) for t in tables]) if width else None,
+        weight=weight if any(relation.weighted for relation in relations) else None,
+        attributes=attributes if width else None,
     )
-
-
-def _weights(ties: Ties) -> Floats:
-    return np.ones(len(ties), np.float32) if ties.weight is None else ties.weight
-
-
-def _widened(ties: Ties, width: int) -> Floats:
-    wide = np.zeros((len(ties), width), np.float32)
-    if ties.attributes is not None:
-        wide[:, : ties.attributes.shape[1]] = ties.attributes
-    return wide
 
 
 def name_relations(
@@ -257,33 +237,29 @@ def name_relations(
     `rev_works_at` is the reversed relation of `works_at`. Relations between different kinds that
     share a name are told apart as `person__works_at__employer`.
     """
-    back = {
-        triple: (triple[2], triple[1].removeprefix(REVERSED), triple[0])
-        for triple in ties
-        if triple[1].startswith(REVERSED)
-    }
-    back = {triple: own for triple, own in back.items() if own in ties}
+    back = {(to, REVERSED + name, start): (start, name, to) for start, name, to in ties}
+    back = {triple: own for triple, own in back.items() if triple in ties}
     for triple, own in back.items():
         if not is_mirror(ties[own], ties[triple]):
             raise GraphError(
                 f"{origin}: the relation {triple[1]!r} is not {own[1]!r} with its ends exchanged; "
                 f"make it so, or leave it out: {own[1]!r} is read both ways"
             )
-    kept = [triple for triple in ties if triple not in back]
-    shared = Counter(triple[1] for triple in kept)
+    shared = Counter(triple[1] for triple in ties if triple not in back)
     relations = []
-    for triple in kept:
+    for triple, own_ties in ties.items():
         source, name, target = triple
-        alone = len(ties[triple]) and source == target and triple not in back.values()
-        directed = not (alone and is_mirror(ties[triple], ties[triple]))
-        directed = tables[name].directed if name in tables else directed
+        if triple in back:
+            continue
+        alone = len(own_ties) and source == target and triple not in back.values()
+        directed = not (alone and is_mirror(own_ties, own_ties))
         relations.append(
             RelationTies(
                 name="__".join(triple) if shared[name] > 1 else name,
                 source=source,
                 target=target,
-                ties=ties[triple],
-                directed=directed,
+                ties=own_ties,
+                directed=tables[name].directed if name in tables else directed,
             )
         )
     return relations
@@ -313,35 +289,37 @@ def on_people(graph: Graph, change: Callable[[Graph], Graph]) -> Graph:
     kinds = graph.kinds
     if kinds is None or not kinds.relations:
         return change(graph)
-    count, (low, high) = graph.person_count, kinds.blocks[0]
-    high += graph.head_only
-    own = {n: v for n, v in graph.attributes.items() if n.partition(".")[0] not in kinds.names[1:]}
-    people = people_alone(
-        Nodes(
-            ids=graph.ids[:count],
-            features=graph.features[:count, low:high],
-            feature_names=graph.feature_names[low:high],
-            attributes={name: values[:count] for name, values in own.items()},
-        ),
-        "the graph",
+    count, width = graph.person_count, kinds.blocks[0][1] + graph.head_only
+    own = {
+        name: v[:count] for name, v in graph.attributes.items() if not graph.kind_of_column(name)
+    }
+    nodes = Nodes(
+        ids=graph.ids[:count],
+        features=graph.features[:count, :width],
+        feature_names=graph.feature_names[:width],
+        attributes=own,
     )
     more = {name: values[:count] for name, values in graph.more.items()}
-    people = change(replace(people, more=more, head_only=graph.head_only))
-    blocks = [(people.features, people.feature_names)]
-    for kind, (low, high) in enumerate(kinds.blocks[1:], 1):
-        rows = graph.features[kinds.starts[kind] : kinds.starts[kind + 1], low:high]
-        blocks.append((rows, graph.feature_names[low:high]))
-    features, feature_names, ranges = _stack(blocks, kinds.starts)
-    ranges = ((ranges[0][0], ranges[0][1] - people.head_only), *ranges[1:])
+    people = replace(without_ties(nodes, "the graph"), more=more, head_only=graph.head_only)
+    people = change(people)
+    wide = np.zeros((graph.node_count, people.features.shape[1]), people.features.dtype)
+    wide[:count] = people.features
+    shift = wide.shape[1] - width
+    blocks = ((0, wide.shape[1] - people.head_only),)
     theirs = {name: values for name, values in graph.attributes.items() if name not in own}
-    spread = {n: _spread(values, 0, graph.node_count) for n, values in people.attributes.items()}
+
+    def spread(columns: Mapping[str, Column]) -> dict[str, Column]:
+        return {n: _spread(values, 0, graph.node_count) for n, values in columns.items()}
+
     return replace(
         graph,
-        features=features,
-        feature_names=feature_names,
-        attributes={**spread, **theirs},
-        more={n: _spread(values, 0, graph.node_count) for n, values in people.more.items()},
-        kinds=replace(kinds, blocks=ranges),
+        features=np.concatenate((wide, graph.features[:, width:]), axis=1),
+        feature_names=(*people.feature_names, *graph.feature_names[width:]),
+        attributes={**spread(people.attributes), **theirs},
+        more=spread(people.more),
+        kinds=replace(
+            kinds, blocks=blocks + tuple((a + shift, b + shift) for a, b in kinds.blocks[1:])
+        ),
         head_only=people.head_only,
     )
 
@@ -352,34 +330,29 @@ def with_subject(graph: Graph, subject: SubjectColumn, node_types: Sequence[str]
     The model's code of a kind is the number in the column, or else the position of its name in
     `node_types`; without these, kinds are sorted.
     """
-    columns = graph.columns
-    if subject.column not in columns:
+    values = graph.columns.get(subject.column)
+    if values is None:
         raise SettingsError(
             f"decision.subject: the nodes have no column {subject.column!r}; "
-            f"{near_matches(subject.column, columns)}"
+            f"{near_matches(subject.column, graph.columns)}"
         )
-    values = columns[subject.column]
     if values.dtype.kind == "f" and np.isfinite(values).all() and (values == values.round()).all():
         values = values.astype(np.int64)
-    texts = to_strings(values.tolist())
-    people = str(subject.value)
-    distinct, place = np.unique(texts, return_inverse=True)
-    names = [str(name) for name in distinct]
-    if people not in names:
-        raise SettingsError(
-            f"decision.subject: nobody has {people!r} in the column {subject.column!r}; "
-            f"{near_matches(people, names)}"
-        )
+    distinct, place = np.unique(to_strings(values.tolist()), return_inverse=True)
+    names, people = [str(name) for name in distinct], str(subject.value)
     listed = node_types or names
-    for name in names:
-        if name not in listed:
+    for key, name, known in (
+        ("decision.subject", people, names),
+        *(("model.node_types", name, listed) for name in names),
+    ):
+        if name not in known:
             raise SettingsError(
-                f"model.node_types: does not list {name!r}, which is in the column "
-                f"{subject.column!r}; {near_matches(name, listed)}"
+                f"{key}: {name!r} does not stand in the column {subject.column!r}, or in "
+                f"model.node_types; {near_matches(name, known)}"
             )
     whole = values.dtype.kind in "iu" and not node_types
     code = {name: int(name) if whole else listed.index(name) for name in names}
-    ordered = [people, *sorted((n for n in names if n != people), key=lambda name: code[name])]
+    ordered = sorted(names, key=lambda name: (name != people, code[name]))
     rank = np.array([ordered.index(name) for name in names])[place]
     order = np.argsort(rank, kind="stable")
     number = np.empty(len(order), np.int32)

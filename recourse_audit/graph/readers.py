@@ -7,7 +7,7 @@ from recourse_audit.graph.columns import Place, TakeColumns, find_repeated, with
 from recourse_audit.graph.computed import with_computed
 from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.graphml import from_networkx, read_graphml
-from recourse_audit.graph.kinds import OtherKinds, find_subject, join_kinds, people_settings
+from recourse_audit.graph.kinds import KindTables, find_subject, join_kinds, people_settings
 from recourse_audit.graph.tables import read_kinds, read_tables
 from recourse_audit.settings import GraphSettings, Subject
 from recourse_audit.settings.inputs import ONE_SOURCE
@@ -37,7 +37,6 @@ def read_graph(
     >>> read_graph(load_settings(Path("sample_models/lending/audit.toml")).graph)
     Graph(nodes=1800, ties=4211, features=7)
     """
-    others: OtherKinds | None = None
     tables, settings = settings, people_settings(settings, subject)
     if (name := find_repeated(settings.features)) is not None:
         raise SettingsError(f"graph.features: names {name!r} twice; remove one of them")
@@ -46,17 +45,18 @@ def read_graph(
     listed = raw is None and not settings.features and not tables.node_tables
     if listed and tables.npz is None:
         raise SettingsError("graph: needs features: the columns that the model takes, in order")
+    read: tuple[Graph, Place] | KindTables
     if tables.npz is not None:
-        graph, place, others = read_npz(tables.npz, tables, subject, raw=raw is not None)
+        read = read_npz(tables.npz, tables, subject, raw=raw is not None)
     elif tables.graphml is not None:
-        graph, place = read_graphml(tables.graphml, settings, raw=raw is not None)
+        read = read_graphml(tables.graphml, settings, raw=raw is not None)
     elif tables.node_tables:
-        people = find_subject(tables.node_tables, subject)
-        graph, place, others = read_kinds(tables, people, raw)
+        read = read_kinds(tables, find_subject(tables.node_tables, subject), raw)
     else:
-        graph, place = read_tables(settings, raw)
-    graph = with_columns(graph, settings, raw, place)
-    return graph if others is None else join_kinds(graph, others)
+        read = read_tables(settings, raw)
+    if isinstance(read, KindTables):
+        return join_kinds(with_columns(read.people, settings, raw, read.place), read)
+    return with_columns(read[0], settings, raw, read[1])
 
 
 def with_columns(

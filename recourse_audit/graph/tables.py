@@ -53,7 +53,7 @@ from recourse_audit.graph.columns import (
     read_ties,
 )
 from recourse_audit.graph.graph import Graph, Indices, Ints, Strings, Ties, build_graph
-from recourse_audit.graph.kinds import OtherKinds, RelationTies, people_alone
+from recourse_audit.graph.kinds import KindTables, RelationTies
 from recourse_audit.settings import GraphSettings
 from recourse_audit.settings.inputs import TieTable
 from recourse_audit.settings.section import is_file
@@ -379,10 +379,8 @@ def read_tables(settings: GraphSettings, raw: TakeColumns | None) -> tuple[Graph
     return graph, place
 
 
-def read_kinds(
-    settings: GraphSettings, subject: str, raw: TakeColumns | None
-) -> tuple[Graph, Place, OtherKinds]:
-    """Read a table for each kind and each relation: people alone, where they are, and the rest."""
+def read_kinds(settings: GraphSettings, subject: str, raw: TakeColumns | None) -> KindTables:
+    """Read a table for each kind and each relation."""
     nodes: dict[str, Nodes] = {}
     ids: dict[str, Any] = {}
     places: dict[str, Place] = {}
@@ -406,8 +404,7 @@ def read_kinds(
         )
     pa.default_memory_pool().release_unused()
     place = places[subject]
-    people = people_alone(nodes.pop(subject), place.name)
-    return people, place, OtherKinds(subject=subject, nodes=nodes, relations=relations)
+    return KindTables(nodes=nodes, relations=relations, place=place, origin=place.name)
 
 
 def _read_relation(

@@ -151,8 +151,8 @@ def test_a_missing_table_is_named_with_its_setting(tmp_path: Path) -> None:
     ("subject", "parts"),
     [
         (None, ["decision.subject: is missing", "person, employer"]),
-        ("persons", ["no nodes of the kind 'persons'", "did you mean 'person'?"]),
-        (SubjectColumn(column="c", value="v"), ["names a column", "name the kind", "employer"]),
+        ("persons", ["names 'persons', which is no kind", "name the kind", "person, employer"]),
+        (SubjectColumn(column="c", value="v"), ["no kind of nodes", "name the kind", "employer"]),
     ],
 )
 def test_somebody_must_be_decided_on(subject: Any, parts: list[str], tmp_path: Path) -> None:
@@ -174,8 +174,12 @@ def test_a_homogenised_table_must_have_the_column_and_the_value() -> None:
     graph = from_arrays([[1.0], [2.0]], [[0], [1]], attributes={"type": ["a", "b"]})
     for subject, node_types, part in (
         (SubjectColumn(column="typ", value="a"), (), "no column 'typ'; did you mean 'type'?"),
-        (SubjectColumn(column="type", value="c"), (), "nobody has 'c' in the column 'type'"),
-        (SubjectColumn(column="type", value="a"), ("a",), "node_types: does not list 'b'"),
+        (SubjectColumn(column="type", value="c"), (), "'c' does not stand in the column 'type'"),
+        (
+            SubjectColumn(column="type", value="a"),
+            ("a",),
+            "model.node_types: 'b' does not stand in",
+        ),
     ):
         assert part in message_of(lambda: with_subject(graph, subject, node_types))  # noqa: B023
 
