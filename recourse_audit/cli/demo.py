@@ -18,8 +18,8 @@ DEMO_SUBJECTS = 2
 DEMO_AUDIT: int | None = None
 PACKAGE = Path(__file__).parents[1]
 FEWEST_TIES = 3
-# The samples, and for each a model besides the one that is audited.
-SAMPLES = {"lending": "gat.onnx", "hiring": "rgcn.onnx"}
+# The samples, and for each what else there is to look at.
+SAMPLES = {"lending": "gat.onnx", "hiring": "rgcn.toml"}
 FOLDER = "recourse-audit-demo"
 MARK = "DEMO.txt"
 MARK_TEXT = (

@@ -3,6 +3,7 @@
 import hashlib
 import re
 import runpy
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -13,11 +14,14 @@ import pytest
 
 from recourse_audit.api import Audit
 from tests.audit.hiring_world import SAMPLE, read_world
+from tests.command import Finished, command, leave_out_pdfs
 
 SCRIPTS = SAMPLE.parent
 SETTINGS = {"hetero": "audit.toml", "rgcn": "rgcn.toml"}
 MODELS = tuple(SETTINGS)
 SUBJECTS = 24
+TUTORIAL = SCRIPTS.parent / "docs" / "hiring.md"
+BLOCK = re.compile(r"^```(\w*)\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 
 
 def card_of(model: str) -> str:
@@ -106,3 +110,42 @@ def test_every_option_flips_the_whole_graph_in_both_directions_of_a_relation(
             chance = 1 / (1 + np.exp(no - yes))
             assert option["probabilities"]["invited"] == pytest.approx(chance, abs=1e-4)
     assert {("set", None), ("drop", "recommends"), ("move", "works_at")} <= done
+
+
+def run_tutorial(folder: Path, monkeypatch: pytest.MonkeyPatch, *more: str) -> list[Finished]:
+    """Every command of the tutorial, one after the other; `more` goes to `run`."""
+    shutil.copytree(SAMPLE, folder / "hiring")
+    monkeypatch.chdir(folder / "hiring")
+    leave_out_pdfs(monkeypatch)
+    lines = re.findall(r"^recourse-audit (.+)$", TUTORIAL.read_text("utf-8"), re.MULTILINE)
+    assert len(lines) == 11
+    done = []
+    for words in map(shlex.split, lines):
+        columns = 120 if words[0] == "groups" else 80
+        done.append(command(*words, *(more if words[0] == "run" else ()), columns=columns))
+        assert done[-1].code == 0, (words, done[-1].err)
+    return done
+
+
+def blocks_not_printed(done: list[Finished]) -> list[str]:
+    """The blocks of output in the tutorial that no command printed."""
+    printed = "\n".join(" ".join((each.out + each.err).split()) for each in done)
+    blocks = [block for kind, block in BLOCK.findall(TUTORIAL.read_text("utf-8")) if not kind]
+    outputs = [block for block in blocks if not block.startswith(("recourse-audit ", "cp "))]
+    assert len(outputs) == 9
+    return [block for block in outputs if " ".join(block.split()) not in printed]
+
+
+def test_the_commands_of_the_tutorial_work_in_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = run_tutorial(tmp_path, monkeypatch, "--sample", "3")
+    # The tables of the tutorial are about everybody, and need the whole run.
+    assert len(blocks_not_printed(done)) < 9
+
+
+@pytest.mark.long
+def test_the_tutorial_shows_what_the_commands_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert blocks_not_printed(run_tutorial(tmp_path, monkeypatch)) == []

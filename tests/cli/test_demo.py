@@ -64,7 +64,7 @@ def test_the_demo_of_several_kinds_audits_people_only(
         finished.out.split()
     )
     assert "Work for another employer" in finished.out
-    assert "recourse-audit inspect recourse-audit-demo-hiring/rgcn.onnx" in finished.err
+    assert "recourse-audit inspect recourse-audit-demo-hiring/rgcn.toml" in finished.err
     assert command("verify", folder / "bundle").code == 0
     pages = [path.name for path in (folder / "bundle" / "letters").glob("*.html")]
     assert len(pages) == 2
