@@ -113,10 +113,10 @@ class Words:
         """A message as it is in the catalogue: one text, or one per plural form."""
         return self._forms[key]
 
-    def of_kinds(self, kinds: Sequence[str]) -> "Words":
-        """The same words, for a graph of these kinds of nodes; of one kind if there are none."""
+    def of_kinds(self, *, several: bool) -> "Words":
+        """The same words, for a graph of several kinds of nodes, or of one."""
         words = copy.copy(self)
-        words._has_kinds = bool(kinds)
+        words._has_kinds = several
         return words
 
     def _variant(self, key: str) -> str:
@@ -373,7 +373,8 @@ class Words:
 
 def words_of(settings: Settings, language: str, templates: Templates) -> Words:
     """The words of an audit in one language."""
-    return Words(language, templates, settings.words, settings.letters.currencies)
+    words = Words(language, templates, settings.words, settings.letters.currencies)
+    return words.of_kinds(several=settings.decision.subject is not None)
 
 
 def probe_notes(probes: ProbeReport) -> tuple[str, ...]:

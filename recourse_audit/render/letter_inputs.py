@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Literal, NewType, Self
+from typing import Literal, NewType, Self, TypeVar
 from unicodedata import category
 
 from pydantic import Field, ValidationError, model_validator
@@ -38,7 +38,7 @@ from recourse_audit.settings.section import Section, read_toml
 
 # Filled in by the program: from the settings, where they may be missing, and from the letter.
 SENDER_SLOTS = frozenset({"sender", "address", "contact"})
-LETTER_SLOTS = frozenset({"decided", "decision", "reference"})
+LETTER_SLOTS = frozenset({"connections", "decided", "decision", "reference"})
 ALWAYS, WITH_REASONS, WITHOUT_REASONS = "always", "reasons", "no reasons"
 NOT = "not "
 UNCHOSEN = "generic"  # the profile of drafts until somebody chooses one
@@ -246,10 +246,22 @@ def check_sign_off(profile: Profile, settings: LetterSettings) -> None:
 # ---------------------------------------------------------------- files that staff write
 
 
-def read_reasons(path: Path, *, most: int) -> dict[str, tuple[Reason, ...]]:
+Row = TypeVar("Row")
+
+
+def full_id(own: str, prefix: str) -> str:
+    """An id that staff wrote; without its kind, it is that of the kind that is decided on."""
+    return own if own.startswith(prefix) else prefix + own
+
+
+def _in_full(rows: Iterable[tuple[str, str, Row]], prefix: str) -> Iterator[tuple[str, str, Row]]:
+    return ((place, full_id(own, prefix), row) for place, own, row in rows)
+
+
+def read_reasons(path: Path, *, most: int, prefix: str = "") -> dict[str, tuple[Reason, ...]]:
     """The confirmed reasons of each person, by id; more than `most` are refused."""
     reasons: dict[str, tuple[Reason, ...]] = {}
-    for place, own, texts in _columns(path, "reason", table="reasons"):
+    for place, own, texts in _in_full(_columns(path, "reason", table="reasons"), prefix):
         for text in texts:
             if len(text) > LONGEST:
                 raise InputError(
@@ -265,13 +277,15 @@ def read_reasons(path: Path, *, most: int) -> dict[str, tuple[Reason, ...]]:
     return {own: texts for own, texts in reasons.items() if texts}
 
 
-def read_addresses(path: Path, details: Collection[str] = ()) -> dict[str, Addressee]:
+def read_addresses(
+    path: Path, details: Collection[str] = (), prefix: str = ""
+) -> dict[str, Addressee]:
     """The lines of each person's address by id, and what other columns say of these `details`.
 
     The column `name` is a line of the address as well, and the name in the greeting.
     """
     addresses: dict[str, Addressee] = {}
-    for place, own, row in _rows(path, "line1"):
+    for place, own, row in _in_full(_rows(path, "line1"), prefix):
         if own in addresses:
             raise InputError(f"{path}{place}: has a second address for {own}; keep one of them")
         lines = [text for column, text in row.items() if text and column not in details]
@@ -297,13 +311,13 @@ def read_ids(path: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(own for own in ids if own))
 
 
-def read_reviews(path: Path) -> dict[str, Review]:
+def read_reviews(path: Path, prefix: str = "") -> dict[str, Review]:
     """Who has read whose draft: columns `id`, `reviewer`, `reviewed` (a day) and perhaps `draft`.
 
     The table of the letters' folder has these columns, so that a reviewer can fill it in.
     """
     reviews: dict[str, Review] = {}
-    for place, own, row in _rows(path):
+    for place, own, row in _in_full(_rows(path), prefix):
         if not {"reviewer", "reviewed"} <= set(row):
             raise InputError(
                 f"{path}: needs columns named id, reviewer and reviewed (got id, {', '.join(row)})"
@@ -354,6 +368,9 @@ class Mentions:
     everybody
         Gives all ids of the graph, for people whose report does not show all of their neighbours.
         Ids that are ordinary words or numbers are not looked up: among a million people, some are.
+    prefix
+        What ids of people begin with in a graph of several kinds of nodes: "person:". Reasons may
+        name nodes with their kind or without.
     """
 
     def __init__(
@@ -362,15 +379,19 @@ class Mentions:
         names: Path | None,
         columns: Collection[str],
         everybody: Callable[[], Iterable[str]],
+        prefix: str = "",
     ) -> None:
+        self._prefix = prefix
         self._allowed: dict[str, set[tuple[str, ...]]] = {}
         self._names: dict[str, list[str]] = {}
         self._everybody = everybody
         self._ids: dict[tuple[str, ...], str] | None = None
-        for _, own, texts in () if reasons is None else _columns(reasons, ALLOW, table=ALLOW):
+        allowed = () if reasons is None else _columns(reasons, ALLOW, table=ALLOW)
+        for _, own, texts in _in_full(allowed, prefix):
             words = {words_of(word) for text in texts for word in text.split(";")}
             self._allowed.setdefault(own, set()).update(words)
-        for _, own, row in () if names is None else _rows(names, NAME, only=columns):
+        named = () if names is None else _rows(names, NAME, only=columns)
+        for _, own, row in _in_full(named, prefix):
             self._names.setdefault(own, []).extend(filter(None, row.values()))
 
     def find(
@@ -380,12 +401,12 @@ class Mentions:
         if not reasons:
             return ()
         own, near = report.subject.id, report.ego_network
-        mine = {words_of(name) for name in (own, *self._names.get(own, ()))}
+        mine = {words_of(name) for name in (*self._ids_of(own), *self._names.get(own, ()))}
         runs = {run for reason in reasons for run in _runs(words_of(reason))}
         mentions = {
             (person, name)
             for person in others_in(report)
-            for name in (person, *self._names.get(person, ()))
+            for name in (*self._ids_of(person), *self._names.get(person, ()))
             if (words := words_of(name)) in runs and words not in mine
         }
         if near is not None and near.shown < near.total:
@@ -393,6 +414,10 @@ class Mentions:
             ids = self._all_ids()
             mentions |= {(ids[run], ids[run]) for run in runs if ids.get(run, own) not in known}
         return tuple(sorted(mentions))
+
+    def _ids_of(self, node: str) -> tuple[str, ...]:
+        """The id of a node, and without its kind if it has one."""
+        return (node, node.partition(":")[2]) if self._prefix and ":" in node else (node,)
 
     def is_allowed(self, own: str, text: str) -> bool:
         """Whether a person has allowed this very word in the reasons for a subject."""
@@ -402,9 +427,9 @@ class Mentions:
         if self._ids is None:
             self._ids = {}
             for name in self._everybody():
-                words = words_of(name)
-                if len(words) > 1 or (words and not (words[0].isdigit() or words[0].isalpha())):
-                    self._ids.setdefault(words, name)
+                for words in map(words_of, self._ids_of(name)):
+                    if len(words) > 1 or (words and not (words[0].isdigit() or words[0].isalpha())):
+                        self._ids.setdefault(words, name)
         return self._ids
 
 

@@ -92,9 +92,11 @@ class LetterWriter:
         self.unworded = find_unworded(settings, self._words, names_class=profile.names_class)
         if sign_off is not None:
             check_sign_off(profile, self._settings)
-        self.reasons = {} if reasons is None else read_reasons(reasons, most=profile.max_reasons)
-        self.addresses = {} if addresses is None else read_addresses(addresses, profile.details)
-        self._mentions = Mentions(reasons, names, self._settings.name_columns, everybody)
+        self._prefix = prefix = settings.subject_prefix
+        most, details = profile.max_reasons, profile.details
+        self.reasons = {} if reasons is None else read_reasons(reasons, most=most, prefix=prefix)
+        self.addresses = {} if addresses is None else read_addresses(addresses, details, prefix)
+        self._mentions = Mentions(reasons, names, self._settings.name_columns, everybody, prefix)
         made_of = settings.model_dump_json(include={"audit", "letters", "words"})
         self._made_of = f"{version('recourse-audit')}{pages.digest()}{made_of}"
 
@@ -209,11 +211,24 @@ class LetterWriter:
                 for (name, labels), text in zip(self._profile.details.items(), details, strict=True)
             ],
             rights=self._profile.rights.get(self._language, ""),
-            reference=plain(letter.reference),
+            reference=self._print_reference(letter),
             heading=self._about,
             slot=lambda name: self._slot(letter, name),
             paragraphs=lambda part: self._paragraphs(letter, part),
         )
+
+    def _print_reference(self, letter: Letter) -> str:
+        """The reference as the person knows it: in a graph of several kinds, without the kind."""
+        return plain(letter.reference.removeprefix(self._prefix))
+
+    def _connections(self) -> str:
+        """What the person's ties are called: with whom, and with which kinds of nodes."""
+        words, own = self._words, self._all.decision.subject
+        kinds = [kind for kind in self._all.graph.node_tables if kind != own]
+        if not kinds:
+            return words.say("connections")
+        others = [words.say("connections.people"), *(words.forms_of(kind)[-1] for kind in kinds)]
+        return words.say("connections.kinds", others=", ".join(others))
 
     def _slot(self, letter: Letter, name: str) -> str:
         """What the settings or the letter put into a slot, or a note that it is still empty."""
@@ -227,7 +242,8 @@ class LetterWriter:
             "contact": ", ".join(settings.contact),
             "decision": decision,
             "decided": words.decided(letter.decision) or words.say(declined, decision=decision),
-            "reference": plain(letter.reference),
+            "reference": self._print_reference(letter),
+            "connections": self._connections(),
         }.get(name, "")
         key = f"letters.slots.{name}" if name in self._profile.slots else f"letters.{name}"
         return given or words.say("draft.open", name=key)

@@ -90,7 +90,7 @@ class SubjectPage:
         members: Mapping[str, str] | None = None,
         links: PageLinks = NO_LINKS,
     ) -> None:
-        self.words = (words or Words()).of_kinds(report.kinds)
+        self.words = (words or Words()).of_kinds(several=bool(report.kinds))
         self.level = level
         self.facts = facts
         self.links = links

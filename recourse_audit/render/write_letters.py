@@ -40,7 +40,7 @@ from recourse_audit.records.subject import SubjectReport
 from recourse_audit.records.texts import csv_lines
 from recourse_audit.render.batch import Files, RenderOptions, file_name, make_files
 from recourse_audit.render.letter_facts import Letter
-from recourse_audit.render.letter_inputs import read_reviews
+from recourse_audit.render.letter_inputs import full_id, read_reviews
 from recourse_audit.render.letters import LetterWriter
 from recourse_audit.render.pdf import Printer, open_printer
 from recourse_audit.render.templates import Templates
@@ -100,6 +100,12 @@ class Signing:
                 "--accept is for letters that are signed off by name: give --sign-off NAME with "
                 "--ids or --ids-file, not with --all"
             )
+
+    def of_kind(self, prefix: str) -> "Signing":
+        """The same, with ids in full: in a graph of several kinds, they may lack their kind."""
+        if self.ids is None or isinstance(self.ids, str):
+            return self
+        return replace(self, ids=tuple(full_id(own, prefix) for own in self.ids))
 
     def names(self, own: str) -> bool:
         """Whether this is about the letter to a subject."""
@@ -257,9 +263,10 @@ def _plan(
     rendering: RenderOptions,
 ) -> dict[int, Entry]:
     """What becomes of each letter, by the number of its subject, before anything is written."""
-    signing, names = options.signing, stored.names()
+    prefix, names = stored.settings.subject_prefix, stored.names()
+    signing = options.signing.of_kind(prefix)
     signing.check_known(names.values())
-    reviews = {} if options.reviewed is None else read_reviews(options.reviewed)
+    reviews = {} if options.reviewed is None else read_reviews(options.reviewed, prefix)
     before, drafts = _read_before(derived, names)
     entries: dict[int, Entry] = {}
     changed: list[str] = []

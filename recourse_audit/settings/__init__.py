@@ -122,6 +122,12 @@ class Settings(Section):
         check_rule(self.model, self.decision)
         return self
 
+    @property
+    def subject_prefix(self) -> str:
+        """What the ids of people begin with where there are several kinds: "person:"; else ""."""
+        kind = self.decision.subject
+        return f"{kind}:" if isinstance(kind, str) and len(self.graph.node_tables) != 1 else ""
+
 
 def load_settings(path: Path) -> Settings:
     """Read and check an `audit.toml`; its paths are resolved against the folder it is in.

@@ -2,19 +2,25 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.audit.report import explain
+from recourse_audit.errors import InputError
+from recourse_audit.records.bundle import SignOff
 from recourse_audit.records.codec import SUBJECT
 from recourse_audit.records.subject import EgoNetwork, SubjectReport
 from recourse_audit.render.batch import file_name
 from recourse_audit.render.charts import draw_kind, kind_shape
 from recourse_audit.render.drawing import SHAPES
 from recourse_audit.render.i18n import LANGUAGES, Words, words_of
+from recourse_audit.render.letter_inputs import read_reviews
+from recourse_audit.render.letters import LetterWriter
 from recourse_audit.render.redaction import Level, redact
 from recourse_audit.render.templates import Templates
+from recourse_audit.render.write_letters import Signing
 from tests.audit.hiring_world import SAMPLE
 from tests.render.subject_pages import ReadPage, read
 from tests.render.subject_reports import facts
@@ -131,7 +137,7 @@ def test_no_page_calls_a_node_a_person(
     audit: LoadedAudit, report: SubjectReport, language: str
 ) -> None:
     words = words_of(audit.settings, language, Templates())
-    plain = words.of_kinds(())
+    plain = words.of_kinds(several=False)
     text = page(audit, report, language=language).text()
     for key in (key.removesuffix(".of_kinds") for key in words.keys if key.endswith(".of_kinds")):
         for form in plain.forms(key):
@@ -188,3 +194,68 @@ def test_a_reviewer_reads_numbers_by_kind_and_the_subject_nothing_else(
 
 def test_files_of_a_subject_have_readable_names() -> None:
     assert file_name(8, OWN) == "000008-person-P0009"
+
+
+# ---------------------------------------------------------------- letters
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_letter_has_the_id_of_the_users_table_and_says_what_ties_are_with(
+    audit: LoadedAudit, report: SubjectReport, language: str
+) -> None:
+    letters = audit.settings.letters.model_copy(update={"language": language})
+    settings = audit.settings.model_copy(update={"letters": letters})
+    writer = LetterWriter(settings, Templates())
+    letter = writer.letter(report)
+    assert letter is not None
+    assert letter.reference == OWN
+    text = ReadPage(writer.html(letter)).text()
+    assert "P0009" in text
+    assert "person:" not in text
+    words = words_of(settings, language, Templates())
+    kinds = [words.forms_of(kind)[-1] for kind in ("employer", "school")]
+    assert f"({words.say('connections.people')}, {', '.join(kinds)})" in text
+    assert words.say("connections") not in text
+
+
+@pytest.mark.parametrize("own", ["P0009", "person:P0009"])
+def test_staff_write_ids_with_their_kind_or_without(
+    audit: LoadedAudit, report: SubjectReport, tmp_path: Path, own: str
+) -> None:
+    reasons, addresses, reviews = (tmp_path / f"{n}.csv" for n in ("reasons", "lines", "reviews"))
+    reasons.write_text(f"id,reason1\n{own},Few certificates\n", encoding="utf-8")
+    addresses.write_text(f"id,line1\n{own},1 Mill Lane\n", encoding="utf-8")
+    reviews.write_text(f"id,reviewer,reviewed\n{own},B. Clerk,2026-11-18\n", encoding="utf-8")
+    writer = LetterWriter(audit.settings, Templates(), reasons=reasons, addresses=addresses)
+    letter = writer.letter(report)
+    assert letter is not None
+    assert letter.reasons == ("Few certificates",)
+    assert letter.recipient == ("1 Mill Lane",)
+    assert [*read_reviews(reviews, "person:")] == [OWN]
+    signing = Signing(by=SignOff(name="A. Clerk", day="2026-11-18"), ids=(own,))
+    assert signing.of_kind("person:").names(OWN)
+    assert not signing.of_kind("person:").names("person:P0010")
+
+
+@pytest.mark.parametrize("named", ["P0895", "person:P0895", "E057", "employer E057"])
+def test_a_reason_names_nobody_else_with_their_kind_or_without(
+    audit: LoadedAudit, report: SubjectReport, tmp_path: Path, named: str
+) -> None:
+    reasons = tmp_path / "reasons.csv"
+    reasons.write_text(f"id,reason1\nP0009,Too close to {named}\n", encoding="utf-8")
+    with pytest.raises(InputError, match="names another person"):
+        LetterWriter(audit.settings, Templates(), reasons=reasons).letter(report)
+    reasons.write_text("id,reason1\nP0009,P0009 has few certificates\n", encoding="utf-8")
+    assert LetterWriter(audit.settings, Templates(), reasons=reasons).letter(report) is not None
+
+
+def test_ids_of_people_who_are_not_near_are_looked_up_without_their_kind(
+    audit: LoadedAudit, report: SubjectReport, tmp_path: Path
+) -> None:
+    reasons = tmp_path / "reasons.csv"
+    reasons.write_text("id,reason1\nP0009,Works with P1200\n", encoding="utf-8")
+    writer = LetterWriter(
+        audit.settings, Templates(), reasons=reasons, everybody=lambda: [OWN, "person:P1200"]
+    )
+    with pytest.raises(InputError, match="names another person, person:P1200"):
+        writer.letter(report)
