@@ -184,16 +184,21 @@ def _graph(pool: Pool, pairs: Ints, generator: np.random.Generator) -> Graph:
     """
     if pool.relations:
         return _graph_of_kinds(pool, pairs, generator)
-    people = generator.integers(0, len(pool.features), NODES)
+    people, kinds = generator.integers(0, len(pool.features), NODES), pool.kinds
+    if kinds is not None:  # at least one person, and kind by kind
+        people = np.sort(np.append(people[1:], generator.integers(0, kinds.starts[1])))
+        starts = kinds.of(people).searchsorted(np.arange(len(kinds.names) + 1))
+        kinds = replace(kinds, starts=starts)
     columns = (pool.kind, pool.weight, pool.attributes)
     rows = min((len(column) for column in columns if column is not None), default=0)
     row = generator.integers(0, max(rows, 1), pairs.shape[1])
     kind, weight, attributes = (
         column[row] if column is not None and rows else None for column in columns
     )
-    return from_arrays(
+    graph = from_arrays(
         pool.features[people], pairs, kind=kind, weight=weight, edge_attributes=attributes
     )
+    return replace(graph, kinds=kinds)
 
 
 def _graph_of_kinds(pool: Pool, pairs: Ints, generator: np.random.Generator) -> Graph:

@@ -12,7 +12,7 @@ import pytest
 
 import recourse_audit as ra
 from recourse_audit.audit.large_graphs import BlockLimits, LargeGraph, whole_answers
-from recourse_audit.audit.load import Selection, read_features, select_subjects
+from recourse_audit.audit.load import Selection, find_subjects, read_features, select_subjects
 from recourse_audit.graph.graph import Graph
 from recourse_audit.settings import GraphSettings, ModelSettings
 from tests.audits import SAMPLES
@@ -232,3 +232,63 @@ def _in_memory(settings: GraphSettings, model: ModelSettings) -> Graph:
     )
     plain = GraphSettings(encodings=settings.encodings, derived=settings.derived)
     return read_features(model, plain, subject="person", graph=graph)[0]
+
+
+def write_homogenised(folder: Path) -> Path:
+    """The sample as one table of nodes and one of ties, both ways, with nodes in any order."""
+    settings = tomllib.loads((HIRING / "rgcn.toml").read_text())
+    types, width = settings["model"]["edge_types"], max(map(len, FEATURES.values()))
+    rows = [
+        [f"{row['id']}", kind, *([row[n] for n in FEATURES[kind]] + ["0"] * width)[:width]]
+        for kind, name in TABLES.items()
+        for row in rows_of(name)
+    ]
+    order = np.random.default_rng(0).permutation(len(rows))
+    names = [f"f{place}" for place in range(width)]
+    ties = [
+        (*ends[::way], f"{name}{suffix}")
+        for name in RELATIONS
+        for way, suffix in ((1, ""), (-1, ":reversed"))
+        if f"{name}{suffix}" in types
+        for ends in ((row["source"], row["target"]) for row in rows_of(name))
+    ]
+    for file, header, table in (
+        ("nodes.csv", ["id", "node_type", *names], [rows[place] for place in order]),
+        ("edges.csv", ["source", "target", "kind"], ties),
+    ):
+        with (folder / file).open("w", newline="") as stream:
+            csv.writer(stream).writerows([header, *table])
+    shutil.copy(HIRING / "rgcn.onnx", folder / "rgcn.onnx")
+    (folder / "audit.toml").write_text(
+        f"""
+[model]
+path = "rgcn.onnx"
+node_types = {settings["model"]["node_types"]}
+[graph]
+nodes = "nodes.csv"
+edges = "edges.csv"
+features = {names}
+kinds = {types}
+directed = true
+[decision]
+classes = ["rejected", "invited"]
+favourable = ["invited"]
+subject = {{ column = "node_type", value = "person" }}
+"""
+    )
+    return folder / "audit.toml"
+
+
+def test_a_homogenised_file_gets_the_answers_of_the_tables(tmp_path: Path) -> None:
+    single = ra.Audit.from_toml(write_homogenised(tmp_path)).loaded
+    several = ra.Audit.from_toml(HIRING / "rgcn.toml").loaded
+    people = np.arange(several.graph.person_count)
+    assert single.graph.person_count == len(people)
+    names = single.graph.ids[people].tolist()
+    place = {name.partition(":")[2]: k for k, name in enumerate(several.graph.ids[people].tolist())}
+    answers = whole_answers(single, people)
+    assert np.isnan(answers[len(people) :]).all()
+    expected = whole_answers(several, people)[[place[name] for name in names]]
+    assert np.allclose(answers[people], expected, atol=1e-5)
+    with pytest.raises(ra.AuditError, match="'E001' is a node of the kind 'employer'"):
+        find_subjects(single, ["E001"])
