@@ -272,6 +272,14 @@ def one_way(graph: Graph) -> Mask:
     return np.full(len(graph.ties.kinds), graph.directed)
 
 
+def told_by_direction(graph: Graph) -> Mask:
+    """Whether two ties of a kind between the same two nodes can differ in their direction."""
+    if not graph.relations:
+        return one_way(graph)
+    within = [relation.source == relation.target for relation in graph.relations]
+    return np.logical_and(one_way(graph), within)
+
+
 def _possible_relations(graph: Graph, one_way: Mask, far_kind: Ints, count: int) -> Mask:
     """Which relations ties of each kind can have to somebody.
 

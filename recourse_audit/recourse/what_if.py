@@ -20,7 +20,6 @@ import numpy as np
 from recourse_audit.errors import InputError
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.graph.graph import Graph, Ints
-from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.edited_graph import SubjectAnswers
 from recourse_audit.model.preprocessing import Encoder
 from recourse_audit.records.recourse import Forbidden, OutsideRange, TieWord, WhatIf, forbid
@@ -52,7 +51,14 @@ from recourse_audit.recourse.attributes import (
     read_attribute,
 )
 from recourse_audit.recourse.conditions import SubjectConditions, repeats
-from recourse_audit.recourse.policy import INCOMING, OTHERS, OUTGOING, WAYS, Policy, one_way
+from recourse_audit.recourse.policy import (
+    INCOMING,
+    OTHERS,
+    OUTGOING,
+    WAYS,
+    Policy,
+    told_by_direction,
+)
 from recourse_audit.recourse.proxies import SAME, relation_by_name
 from recourse_audit.recourse.trials import Verifier
 from recourse_audit.search.moexp import Naming
@@ -256,10 +262,7 @@ def arcs_to_drop(graph: Graph, change: TieChange, subject: int) -> Ints:
     arcs = own_arcs(graph, person)
     source, target = graph.ends_of(arcs)
     if other is not None:
-        kinds = graph.ties.kind[graph.arc_tie[arcs]]
-        either_way = ~one_way(graph)[kinds]
-        if graph.relations:
-            either_way |= np.array([r.source != r.target for r in graph.relations], bool)[kinds]
+        either_way = ~told_by_direction(graph)[graph.ties.kind[graph.arc_tie[arcs]]]
         there = (source == person) & (target == other)
         arcs = arcs[there | ((source == other) & (target == person) & either_way)]
     if change.kind is not None:
@@ -441,9 +444,9 @@ def _reason_against_tie(
     """Why a change of ties is not in the table of what is permitted; None if it is."""
     graph, subject = policy.graph, typed.subject
     do, kind = int(typed.do[action]), int(typed.kind[action])
-    ties, together = np.arange(*typed.tie_starts[action : action + 2]), typed.together[action]
+    together, ends = typed.together[action], _ends(typed, action)
     alike = (permitted.do == do) & (permitted.kind == kind) & (permitted.together == together)
-    if _contains(permitted, np.flatnonzero(alike), typed, ties[: 2 if do == MOVE else 1]):
+    if any(np.array_equal(_ends(permitted, row), ends) for row in np.flatnonzero(alike).tolist()):
         return None
     name = graph.ties.kinds[kind]
     if policy.denied[kind]:
@@ -451,9 +454,8 @@ def _reason_against_tie(
     for end in typed.people(np.array([action])).tolist():
         if end != subject and policy.denied_nodes[end]:
             return forbid("node_denied", node=str(graph.ids[end]))
-    ends = typed.source[ties], typed.target[ties]
-    lies = policy.relations(subject, *ends, np.full(len(ties), kind))
-    relation, source, target = int(lies[0]), int(ends[0][-1]), int(ends[1][-1])
+    lies = policy.relations(subject, ends[0], ends[1], np.full(ends.shape[1], kind))
+    relation, (source, target) = int(lies[0]), ends[:, -1].tolist()
     word = next(word for word, number in TIE_WORDS.items() if number == do)
     if not {DROP: policy.drop, ADD: policy.add, MOVE: policy.move}[do][kind, relation]:
         rule = policy.rule_for(name, relation)
@@ -479,17 +481,10 @@ def _reason_against_tie(
     return forbid("not_near_kind" if far else "not_near", node=str(graph.ids[other]))
 
 
-def _contains(permitted: ActionTable, rows: Ints, typed: ActionTable, ties: Ints) -> bool:
-    """Whether one of some actions has these ties: any one of them, or the old and the new one."""
-    if len(ties) == 1:
-        places, _ = spans(permitted.tie_starts, rows)
-    else:
-        places = permitted.tie_starts[rows]
-    same = np.ones(len(places), bool)
-    for step, tie in enumerate(ties.tolist()):
-        same &= permitted.source[places + step] == typed.source[tie]
-        same &= permitted.target[places + step] == typed.target[tie]
-    return bool(same.any())
+def _ends(table: ActionTable, action: int) -> Ints:
+    """The ends of the ties that an action changes."""
+    ties = slice(*table.tie_starts[action : action + 2].tolist())
+    return np.stack((table.source[ties], table.target[ties]))
 
 
 def _reason_against_value(policy: Policy, typed: ActionTable, action: int) -> Forbidden | None:
