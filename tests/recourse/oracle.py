@@ -14,7 +14,13 @@ from typing import Any
 
 import networkx as nx
 
-from recourse_audit.records.recourse import Option, SetAction, TieAction, TogetherAction
+from recourse_audit.records.recourse import (
+    MoveAction,
+    Option,
+    SetAction,
+    TieAction,
+    TogetherAction,
+)
 from tests.recourse.brute_force import Units, is_denied
 
 Row = Mapping[str, Any]
@@ -97,6 +103,7 @@ class Rules:
         for together in option.actions:
             if isinstance(together, TogetherAction):
                 yield from self._broken_by_together(subject, together)
+        yield from self._broken_by_moves(subject, option)
         families = [self.family.get(action.attribute, -1) for action in sets]
         if len(set(families)) < len(families):
             yield "linked attributes are set together"
@@ -145,8 +152,37 @@ class Rules:
         if rule is None or not rule.get("together"):
             yield f"no rule ends ties of kind {action.kind} together"
 
+    def _broken_by_moves(self, subject: str, option: Option) -> Iterator[str]:
+        """A move keeps the rule for the old tie as for the new one, and makes no tie twice."""
+        new = [
+            frozenset((*action.tie, action.kind))
+            for action in option.actions
+            if isinstance(action, TieAction) and action.do == "add"
+        ]
+        ended = [
+            (action.tie, action.kind)
+            for action in option.actions
+            if isinstance(action, TieAction | MoveAction) and action.do != "add"
+        ]
+        for action in option.actions:
+            if not isinstance(action, MoveAction):
+                continue
+            if subject not in action.tie:
+                yield "moves a tie of other people"
+            outward = action.tie[0] == subject
+            tie = (subject, action.to) if outward else (action.to, subject)
+            new.append(frozenset((*tie, action.kind)))
+            for do, ends in (("drop", action.tie), ("add", tie)):
+                one = TieAction(do=do, tie=ends, kind=action.kind, cost=action.cost)  # type: ignore[arg-type]
+                yield from self._broken_by_tie(subject, one, moves=True)
+            alone = TieAction(do="drop", tie=action.tie, kind=action.kind)
+            if ended.count((action.tie, action.kind)) > self._count(alone):
+                yield f"{action.tie} is changed too often"
+        if not self.directed and len({*new}) < len(new):
+            yield "makes a tie twice"
+
     def _broken_by_tie(
-        self, subject: str, action: TieAction, *, ends_all: bool = False
+        self, subject: str, action: TieAction, *, ends_all: bool = False, moves: bool = False
     ) -> Iterator[str]:
         source, target = action.tie
         kind, new = action.kind, (source, target, action.kind)
@@ -155,8 +191,9 @@ class Rules:
         if source == target:
             yield "a self-loop"
         rule = self._tie_rule(subject, action)
-        if rule is None or action.do not in rule["allow"]:
-            yield f"no rule allows to {action.do} a tie of kind {kind}"
+        do = "move" if moves else action.do
+        if rule is None or do not in rule["allow"]:
+            yield f"no rule allows to {do} a tie of kind {kind}"
             return
         if action.cost != rule.get("cost", 1.0):
             yield "not the cost of its rule"

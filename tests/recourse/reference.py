@@ -10,7 +10,7 @@ import numpy as np
 from recourse_audit.graph.graph import Floats, Graph, build_graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import pool_of, whole
-from recourse_audit.records.recourse import Action, Move, SetAction
+from recourse_audit.records.recourse import Action, Move, MoveAction, SetAction
 from recourse_audit.recourse.policy import Policy
 
 
@@ -29,9 +29,11 @@ def changed(policy: Policy, subject: int, actions: Sequence[Action]) -> Graph:
         code = ties.kinds.index(action.kind)
         for tie in action.ties:
             ends = [graph.find(end) for end in tie]
-            if action.do == "drop":
+            if action.do != "add":
                 keep[first_row(graph, ends, code, keep)] = False
-            else:
+            if isinstance(action, MoveAction):
+                ends = [end if end == subject else graph.find(action.to) for end in ends]
+            if action.do != "drop":
                 rows.append(new_row(graph, ends, code))
     return build_graph(
         ids=graph.ids,

@@ -15,7 +15,7 @@ from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import Robustness, SideEffects, survival, wilson
 from recourse_audit.recourse import robustness
 from recourse_audit.recourse import side_effects as side_effects_module
-from recourse_audit.recourse.actions import action_table
+from recourse_audit.recourse.actions import DROP, action_table
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.robustness import OptionGraph, RobustnessTest, _hops
 from recourse_audit.recourse.side_effects import side_effects
@@ -99,7 +99,7 @@ def test_draws_hold_as_often_when_they_share_a_query(directed: bool, tmp_path: P
 def test_other_peoples_ties_change_and_nobody_comes_nearer(directed: bool, tmp_path: Path) -> None:
     _, _, policy, context = world(tmp_path, directed=directed)
     table = action_table(policy, 3, 2)
-    combination = np.array([0, 1])
+    combination = np.flatnonzero(table.do == DROP)[:2]
     shaky = RobustnessTest(context, draws=1, jitter=0.4, seed=0)
     option_graph = OptionGraph(context.about(3), table, combination)
     drawn = shaky._with_other_ties(option_graph, np.random.default_rng(0), 200)

@@ -18,6 +18,7 @@ from recourse_audit.audit.report import explain
 from recourse_audit.records.recourse import (
     Action,
     Move,
+    MoveAction,
     Option,
     SetAction,
     SideEffects,
@@ -89,14 +90,17 @@ def place(
 def tie_rules(draw: st.DrawFn, never: list[str]) -> dict[str, Any]:
     kind = draw(st.sampled_from(["*", *KINDS]))
     whose = draw(st.sampled_from(["own", "outgoing", "others", "any"]))
-    able = ["drop"] if whose == "others" else ["drop", "add"]
+    able = ["drop"] if whose == "others" else ["drop", "add", "move"]
     forbidden = kind == "family" or kind in never
     allow = [] if forbidden else draw(st.lists(st.sampled_from(able), unique=True))
     return {
         "kind": kind,
         "whose": whose,
         "allow": allow,
-        "together": "drop" in allow and whose in ("own", "outgoing") and draw(st.booleans()),
+        "together": "drop" in allow
+        and "move" not in allow
+        and whose in ("own", "outgoing")
+        and draw(st.booleans()),
         "cost": draw(st.sampled_from([0.0, 0.25, 1.0, 3.0])),
         "to": draw(st.sampled_from(["near", "anyone"])),
     }
@@ -216,7 +220,7 @@ def test_the_oracle_sees_every_kind_of_mistake() -> None:
             "recourse": {
                 "max_changes": 2,
                 "ties": [
-                    {"kind": "loan", "allow": ["drop", "add"], "cost": 2.0},
+                    {"kind": "loan", "allow": ["drop", "add", "move"], "cost": 2.0},
                     {"kind": "address", "allow": ["drop"], "together": True, "cost": 2.0},
                 ],
                 "attributes": [
@@ -254,11 +258,15 @@ def test_the_oracle_sees_every_kind_of_mistake() -> None:
     def moving(*ties: str, kind: str = "address") -> TogetherAction:
         return TogetherAction(kind=kind, ties=tuple((t[0], t[1]) for t in ties), cost=2.0)
 
+    def shift(ends: str, to: str, kind: str = "loan", cost: float = 2.0) -> MoveAction:
+        return MoveAction(tie=(ends[0], ends[1]), to=to, kind=kind, cost=cost)
+
     pay = Move(attribute="pay", before=1.0, after=2.0, unit="")
     age = Move(attribute="age", before=50.0, after=51.0, unit="")
     assert broken(rules, tie("drop", "ab"), to("pay", 3.0)) == []
     assert broken(rules, tie("add", "ac")) == []
     assert broken(rules, moving("ba", "ad")) == []
+    assert broken(rules, shift("ab", "c"), to("pay", 3.0)) == []
     assert broken(rules, to("job", "clerk", 1.0, pay)) == []
     for words, *actions in (
         ("3 changes", tie("drop", "ab"), tie("add", "ac"), to("pay", 3.0)),
@@ -272,6 +280,13 @@ def test_the_oracle_sees_every_kind_of_mistake() -> None:
         ("no rule ends ties of kind loan together", moving("ab", kind="loan")),
         ("not near", tie("add", "ad")),
         ("changed too often", tie("drop", "ab"), tie("drop", "ab")),
+        ("changed too often", tie("drop", "ab"), shift("ab", "c")),
+        ("makes a tie twice", tie("add", "ac"), shift("ab", "c")),
+        ("moves a tie of other people", shift("bc", "d")),
+        ("no rule allows to move", shift("ab", "c", "address")),
+        ("there already", shift("ab", "b")),
+        ("not near", shift("ab", "d")),
+        ("not the cost of its rule", shift("ab", "c", cost=1.0)),
         ("no rule about age", to("age", 51.0)),
         ("age never changes", to("pay", 3.0, 1.0, age)),
         ("not what the rule implies", to("pay", 3.0, 1.0, age)),

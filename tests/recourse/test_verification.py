@@ -13,7 +13,7 @@ from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.edited_graph import EditedGraph, Way
 from recourse_audit.model.edits import Edits
 from recourse_audit.recourse import trials
-from recourse_audit.recourse.actions import ADD, DROP, NONE, SET, ActionTable, action_table
+from recourse_audit.recourse.actions import ADD, DROP, MOVE, NONE, SET, ActionTable, action_table
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.trials import Verifier
 from tests.audits import lending_audit
@@ -24,7 +24,7 @@ from tests.search.engine import open_batcher
 
 ANYTHING: dict[str, Any] = {
     "ties": [
-        {"kind": "*", "whose": "own", "allow": ["drop", "add"], "to": "anyone"},
+        {"kind": "*", "whose": "own", "allow": ["drop", "add", "move"], "to": "anyone"},
         {"kind": "*", "whose": "others", "allow": ["drop"]},
     ],
     "attributes": [
@@ -39,10 +39,10 @@ def some_combinations(table: ActionTable, seed: int, count: int = 40, most: int 
     """Combinations of random sizes, all kinds of actions among them."""
     random = np.random.default_rng(seed)
     rows = np.full((count, most), NONE)
-    by_kind = [np.flatnonzero(table.do == do) for do in (DROP, ADD, SET)]
+    by_kind = [np.flatnonzero(table.do == do) for do in (DROP, ADD, MOVE, SET)]
     for row in rows:
         size = int(random.integers(1, most + 1))
-        kinds = [by_kind[k] for k in random.integers(0, 3, size) if len(by_kind[k])]
+        kinds = [by_kind[k] for k in random.integers(0, 4, size) if len(by_kind[k])]
         drawn = [int(random.choice(actions)) for actions in kinds]
         kept: dict[int, int] = {}
         for action in drawn:
@@ -78,7 +78,7 @@ def test_a_changed_neighbourhood_answers_like_the_rebuilt_graph(
     ways: tuple[Way, ...] = ("field",) if form in ("dense", "target") else ("shared", "field")
     for subject in (0, 5, 11):
         table = action_table(policy, subject, 2)
-        assert set(table.do.tolist()) == {DROP, ADD, SET}
+        assert set(table.do.tolist()) == {DROP, ADD, MOVE, SET}
         for way in ways:
             verifier = verifier_of(edited, table, way)
             assert verifier.asked.way == way
