@@ -191,16 +191,21 @@ class SubjectPage:
             for column in (*self.column_ladder[0], *self.column_ladder[1])
         ]
         changes = [
-            f"{name}={value if isinstance(value, str) else f'{value:.12g}'}"
+            [f"{name}={value if isinstance(value, str) else f'{value:.12g}'}"]
             for name, value in references
         ]
         rows, _, still = self.tie_ladder
-        changes += [f"drop {'-'.join(tie.removed[0])}" for tie in (*rows, *still)]
+        changes += [self._drops(tie.removed[0]) for tie in (*rows, *still)]
         if self.level != "auditor" or not changes:
             return ""
         subject = self.report.subject.id
-        words = ("recourse-audit", "explain", "audit.toml", subject, "--what-if", changes[0])
-        return shlex.join(words)
+        tried = [word for change in changes[0] for word in ("--what-if", change)]
+        return shlex.join(("recourse-audit", "explain", "audit.toml", subject, *tried))
+
+    def _drops(self, tie: Tie) -> list[str]:
+        """The ends of a tie for the command line: a direction is from the first to the second."""
+        ways = {between.ends for between in self._ties_between(*tie) if between.directed} or {tie}
+        return [f"drop {'-'.join(ends)}" for ends in sorted(ways)]
 
     # ------------------------------------------------------------------ ties and people
 

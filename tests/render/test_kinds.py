@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recourse_audit.audit.load import LoadedAudit, load_audit
-from recourse_audit.audit.report import explain
+from recourse_audit.audit.report import explain, try_by_hand
 from recourse_audit.errors import InputError
 from recourse_audit.records.bundle import SignOff
 from recourse_audit.records.codec import SUBJECT
@@ -19,6 +19,7 @@ from recourse_audit.render.i18n import LANGUAGES, Words, words_of
 from recourse_audit.render.letter_inputs import read_reviews
 from recourse_audit.render.letters import LetterWriter
 from recourse_audit.render.redaction import Level, redact
+from recourse_audit.render.subject import SubjectPage
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.write_letters import Signing
 from tests.audit.hiring_world import SAMPLE
@@ -105,6 +106,23 @@ def test_without_words_an_arrow_says_the_direction(report: SubjectReport) -> Non
     both = replace(report, ego_network=replace(near(report), ties=(*near(report).ties, *back)))
     rows = read(both, facts(("rejected", "invited")), words=Words())
     assert any("↔ person:P0895" in row[0] for row in rows.ladder)
+
+
+def test_the_command_of_a_page_drops_ties_in_their_direction(
+    audit: LoadedAudit, report: SubjectReport
+) -> None:
+    carriers, own = report.carriers, report.own_data
+    assert carriers is not None
+    assert own is not None
+    [tie] = [tie for tie in carriers.own if "person:P0895" in tie.removed[0]]
+    alone = replace(
+        report, own_data=replace(own, columns=()), carriers=replace(carriers, own=(tie,))
+    )
+    command = SubjectPage(alone, facts(("rejected", "invited"))).command
+    change = "drop person:P0895-person:P0009"
+    assert command.endswith(f"explain audit.toml {OWN} --what-if '{change}'")
+    tried = try_by_hand(audit, OWN, [change])
+    assert tried.probabilities == pytest.approx(tie.probabilities)
 
 
 def test_other_kinds_are_counted_by_name(audit: LoadedAudit, report: SubjectReport) -> None:
