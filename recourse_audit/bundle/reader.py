@@ -102,10 +102,9 @@ class StoredAudit:
 
     def number_of(self, subject: str) -> int | None:
         """The number of the subject with an id, if there is one; its kind may be left out."""
-        kind = self.settings.decision.subject
-        names = [subject, *([f"{kind}:{subject}"] if isinstance(kind, str) else [])]
-        find = f"SELECT number FROM subjects WHERE id IN ({', '.join('?' * len(names))})"  # noqa: S608
-        return next((int(number) for (number,) in self.connection.execute(find, names)), None)
+        names = (subject, self.settings.subject_prefix + subject)
+        rows = self.connection.execute("SELECT number FROM subjects WHERE id IN (?, ?)", names)
+        return next((int(number) for (number,) in rows), None)
 
     def rows(self) -> Iterator[tuple[int, SummaryRow]]:
         """One row per subject, by number, in order."""

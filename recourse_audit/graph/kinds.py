@@ -150,10 +150,11 @@ def _check_names(people: Graph, tables: KindTables) -> None:
                 f"{tables.origin}: the column {name!r} of {subject!r} is called as if it were of "
                 "another kind; rename it"
             )
-    known = {kind: {*nodes["ids"].tolist()} for kind, nodes in tables.nodes.items()}
-    for name in sorted(known[subject]):
-        kind, colon, rest = name.partition(":")
-        if colon and rest in known.get(kind, ()):
+    colons = [name for name in people.ids.tolist() if ":" in name]
+    known = {k: {*nodes["ids"].tolist()} for k, nodes in tables.nodes.items()} if colons else {}
+    for name in colons:
+        kind, _, rest = name.partition(":")
+        if rest in known.get(kind, ()):
             raise GraphError(
                 f"{tables.origin}: {name!r} is the id of {subject} {name!r}, and also that of "
                 f"{kind} {rest!r}, because ids are written kind:id; rename one of them"
@@ -270,7 +271,8 @@ def is_mirror(ties: Ties, others: Ties) -> bool:
 
     Weights and attributes count where both have them.
     """
-    if len(ties) != len(others):
+    same_sums = ties.source.sum(dtype=np.int64) == others.target.sum(dtype=np.int64)
+    if len(ties) != len(others) or not same_sums:  # before anything is sorted
         return False
     columns = [(ties.source, others.target), (ties.target, others.source)]
     for own, other in ((ties.weight, others.weight), (ties.attributes, others.attributes)):

@@ -2,6 +2,7 @@
 
 import csv
 import shutil
+import sqlite3
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -292,3 +293,18 @@ def test_a_homogenised_file_gets_the_answers_of_the_tables(tmp_path: Path) -> No
     assert np.allclose(answers[people], expected, atol=1e-5)
     with pytest.raises(ra.AuditError, match="'E001' is a node of the kind 'employer'"):
         find_subjects(single, ["E001"])
+
+
+def test_a_bundle_holds_people_alone_and_takes_their_bare_ids(tmp_path: Path) -> None:
+    x, ids, edges = hiring_arrays()
+    graph = ra.from_arrays(x, edges, ids=ids, feature_names=FEATURES, subject="person")
+    audit = ra.Audit(settings=settings_in_memory(), graph=graph)
+    listed = tmp_path / "ids.txt"
+    listed.write_text("P0003\nP0012\n")
+    bundle = audit.run(tmp_path / "out", subjects=str(listed), workers=0)
+    assert {report.subject.id for report in bundle} == {"person:P0003", "person:P0012"}
+    assert bundle["P0012"] == bundle["person:P0012"]
+    assert not bundle.verify().problems
+    with sqlite3.connect(tmp_path / "out" / "store.sqlite") as store:
+        people = [name for (name,) in store.execute("SELECT id FROM people ORDER BY number")]
+    assert people == [f"person:{name}" for name in ids["person"]]
