@@ -191,14 +191,15 @@ class GroupPage:
 
     @property
     def of_neighbours(self) -> list[str]:
-        """The attributes that are a property of people's neighbours: works_at.sector."""
+        """The attributes that are a property of people's neighbours: works_at.sector.
+
+        Where the groups that tell them apart are pooled, those of a kind of tie that has words.
+        """
         names = []
-        for table in (table for table in self.all_tables if len(table.attributes) == 1):
-            relation = table.name.rpartition(".")[0]
-            if relation and {group.name for group in table.by_group} & {
-                "several",
-                f"no {relation}",
-            }:
+        for table in self.singles:
+            relation, groups = table.name.rpartition(".")[0], [g.name for g in table.by_group]
+            shown = "several" in groups or f"no {relation}" in groups
+            if relation and (shown or self.words.has_tie(relation)):
                 names.append(table.name)
         return names
 
