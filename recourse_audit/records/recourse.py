@@ -141,6 +141,12 @@ class MoveAction(Record):
         return (self.tie,)
 
 
+def is_shared(action: object, smallest: int) -> bool:
+    """Whether so many people share the new end of a tie that a letter may name it."""
+    shared_by = action.shared_by if isinstance(action, MoveAction) else None
+    return shared_by is not None and shared_by >= smallest
+
+
 class Move(Record):
     """An attribute before and after, in the user's units. In JSON: `from` and `to`.
 

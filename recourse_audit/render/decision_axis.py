@@ -25,7 +25,7 @@ from recourse_audit.render.drawing import (
 )
 from recourse_audit.render.i18n import Words
 from recourse_audit.render.text import NO_BREAK, plain
-from recourse_audit.settings import Settings
+from recourse_audit.settings import GroupSettings, Settings
 
 Kind = Literal["probability", "lead", "score"]
 WIDE, NARROW = 380.0, 250.0
@@ -36,7 +36,10 @@ TICKS = {"probability": (0.0, 0.25, 0.5, 0.75, 1.0), "lead": (-1.0, -0.5, 0.0, 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFacts:
-    """The audit that a page belongs to; digests are SHA-256. `prefer` is `search.prefer`."""
+    """The audit that a page belongs to; digests are SHA-256.
+
+    `prefer` is `search.prefer`, and `smallest` is `groups.smallest`.
+    """
 
     classes: tuple[str, ...]
     favourable: tuple[str, ...]
@@ -47,6 +50,7 @@ class AuditFacts:
     seed: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
     prefer: Literal["paper", "whole_graph"] = "paper"
+    smallest: int = GroupSettings().smallest
 
 
 def facts_of(fingerprint: Fingerprint, settings: Settings) -> AuditFacts:
@@ -61,6 +65,7 @@ def facts_of(fingerprint: Fingerprint, settings: Settings) -> AuditFacts:
         seed=fingerprint.seed,
         versions=fingerprint.versions,
         prefer=settings.search.prefer,
+        smallest=settings.groups.smallest,
     )
 
 

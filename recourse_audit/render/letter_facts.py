@@ -22,6 +22,7 @@ from recourse_audit.records.recourse import (
     SetAction,
     TieWord,
     TogetherAction,
+    is_shared,
 )
 from recourse_audit.records.search import Tie
 from recourse_audit.records.subject import SubjectReport
@@ -320,7 +321,7 @@ class OptionReader:
 
     def shared_ends(self, moves: Sequence[MoveAction]) -> tuple[SharedEnd, ...]:
         """The far ends of moves, without their kinds; none if one of them may not be named."""
-        if any(move.shared_by is None or move.shared_by < self._smallest for move in moves):
+        if not all(is_shared(move, self._smallest) for move in moves):
             return ()
         prefixed = ":" in self._own
         names = [move.to.partition(":")[2] if prefixed else move.to for move in moves]

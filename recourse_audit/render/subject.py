@@ -22,6 +22,7 @@ from recourse_audit.records.recourse import (
     Survival,
     TieAction,
     TogetherAction,
+    is_shared,
 )
 from recourse_audit.records.search import CarryingSet, Counterfactual, Explanation, FrontPair, Tie
 from recourse_audit.records.subject import Caveat, EgoNode, EgoTie, OwnColumn, SubjectReport
@@ -94,6 +95,7 @@ class SubjectPage:
         self.level = level
         self.facts = facts
         self.links = links
+        self._shared = [is_shared(action, facts.smallest) for action in _actions_of(report)]
         self.report = report = redact(report, level, facts.protected, self.words)
         self.axis = decision_axis(report, facts, self.words)
         self.groups = [self.words.name(value) for value in (members or {}).values() if value]
@@ -409,8 +411,23 @@ class SubjectPage:
     def people_in_options(self) -> list[str]:
         """The others at the ends of ties that options change: no letter may name them."""
         changes = [change for option in self.options for change in self.changes_of(option.actions)]
-        moved = [(action.to,) for action, _ in changes if isinstance(action, MoveAction)]
-        return self.others_in([*(tie for _, ties in changes for tie in ties), *moved])
+        return self.others_in(
+            [*(tie for _, ties in changes for tie in ties), *self._moved(shared=False)]
+        )
+
+    @property
+    def shared_in_options(self) -> list[str]:
+        """New ends of ties that so many people share that a letter may name them."""
+        return self.others_in(self._moved(shared=True))
+
+    def _moved(self, *, shared: bool) -> list[tuple[str, ...]]:
+        """The new ends of moved ties that are shared by many, or those that are not."""
+        actions = zip(_actions_of(self.report), self._shared, strict=True)
+        return [
+            (action.to,)
+            for action, is_named in actions
+            if isinstance(action, MoveAction) and is_named == shared
+        ]
 
     # ------------------------------------------------------------------ counterfactuals
 
@@ -546,6 +563,11 @@ class SubjectPage:
             front_size=report.front_size,
             choices=[place(pair) for pair in self.counterfactuals],
         )
+
+
+def _actions_of(report: SubjectReport) -> list[Action]:
+    options = report.recourse.options if report.recourse else ()
+    return [action for option in options for action in option.actions]
 
 
 def _is_favourable(node: EgoNode) -> bool | None:

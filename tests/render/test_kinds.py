@@ -11,6 +11,7 @@ from recourse_audit.audit.report import explain, try_by_hand
 from recourse_audit.errors import InputError
 from recourse_audit.records.bundle import SignOff
 from recourse_audit.records.codec import SUBJECT
+from recourse_audit.records.recourse import MoveAction
 from recourse_audit.records.subject import EgoNetwork, SubjectReport
 from recourse_audit.render.batch import file_name
 from recourse_audit.render.charts import draw_kind, kind_shape
@@ -212,6 +213,25 @@ def test_a_reviewer_reads_numbers_by_kind_and_the_subject_nothing_else(
 
 def test_files_of_a_subject_have_readable_names() -> None:
     assert file_name(8, OWN) == "000008-person-P0009"
+
+
+@pytest.mark.parametrize("level", ["auditor", "reviewer"])
+@pytest.mark.parametrize(("shared_by", "named"), [(10, False), (11, True), (None, False)])
+def test_a_page_says_whom_a_letter_may_name(
+    audit: LoadedAudit, report: SubjectReport, level: Level, shared_by: int | None, named: bool
+) -> None:
+    move = MoveAction(tie=(OWN, EMPLOYER), to="employer:E003", kind="works_at", shared_by=shared_by)
+    assert report.recourse is not None
+    option = replace(report.recourse.options[0], actions=(move,))
+    moved = replace(report, recourse=replace(report.recourse, options=(option,)))
+    old, new = (EMPLOYER, "employer:E003") if level == "auditor" else ("employer 1", "employer 7")
+    clerk = page(audit, moved, level).clerk
+    never = old if named else f"{old} and {new}"
+    assert f"The letter does not name {never}." in clerk
+    assert (f"The letter may name {new}: at least 11 people" in clerk) == named
+    letter = LetterWriter(audit.settings, Templates()).letter(moved)
+    assert letter is not None
+    assert any(tie.to == ("E003",) for option in letter.options for tie in option.ties) == named
 
 
 # ---------------------------------------------------------------- letters
