@@ -211,9 +211,8 @@ class Graph:
 
     def kind_of_column(self, name: str) -> int:
         """The kind of the nodes that have a column; in a graph of one kind, and for people, 0."""
-        kind = name.partition(".")[0]
-        other = bool(self.relations) and kind in self._other_kinds
-        return self._other_kinds.index(kind) + 1 if other else 0
+        kind, names = name.partition(".")[0], self.kinds.names if self.kinds else ()
+        return names.index(kind) if self.relations and kind in names[1:] else 0
 
     def rows_of_column(self, name: str) -> slice:
         """The nodes that have a column; of one that all kinds share, the people."""
@@ -221,10 +220,6 @@ class Graph:
             return slice(0, self.node_count)
         members = self.kinds.members(self.kind_of_column(name))
         return slice(members.start, members.stop)
-
-    @property
-    def _other_kinds(self) -> tuple[str, ...]:
-        return () if self.kinds is None else self.kinds.names[1:]
 
     def degree(self, node: int) -> int:
         """The number of other nodes that this one is tied to."""
