@@ -344,8 +344,14 @@ def invent_kinds(
 
     Which kinds a relation leads between is found out by asking, and so is who is decided on: the
     kind whose number of nodes is that of the rows of an output. Each kind gets so many `rows`.
-    None if the model looks like one of a single kind, or does not answer.
+    None if the model looks like one of a single kind, or does not answer. How many kinds a
+    homogenised model knows does not show; all nodes are then of the first.
     """
+    if any(port.integer and port.name.lower() == "node_type" for port in ports):
+        sizes = [port.shape[-1] for port in ports if port.floating and len(port.shape) == 2]
+        width = sizes[0] if sizes and isinstance(sizes[0], int) else 1
+        starts = np.array([0, rows])
+        return Kinds(names=("?",), starts=starts, blocks=((0, width),), codes=(0,))
     widths, slots = _name_inputs(ports)
     names, pairs = (
         [*widths],

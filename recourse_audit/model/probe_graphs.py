@@ -207,6 +207,7 @@ def invent_pools(model: OnnxModel, generator: np.random.Generator) -> list[Pool]
             features=features,
             attributes=attributes.astype(np.float32),
             kind=np.zeros(MADE_UP_ROWS, np.int16),
+            kinds=model.kinds,
         )
         for features in scales
     ]

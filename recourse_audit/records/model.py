@@ -310,7 +310,7 @@ class ModelReport(Record):
     agreement: Agreement | None = None
     problem: str = ""
     preprocessing: PreprocessingReport | None = None
-    head: HeadReport | None = None
+    head: Sparse[HeadReport | None] = None
 
     @property
     def kinds(self) -> tuple[str, ...]:
