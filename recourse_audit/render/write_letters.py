@@ -1,12 +1,12 @@
 """The letters of a finished bundle, as HTML and PDF, in `letters/`; and which are signed off.
 
 Letters are drafts without a date until somebody signs them off by name, if nothing speaks against
-them. Five things do: an option that often failed its tests (`fragile`), a detail that the profile
+them. Six things do: an option that often failed its tests (`fragile`), a detail that the profile
 prints and nobody gave (`incomplete`), no reason that a person has confirmed (`no-reason`), options
 that only change ties while no reason speaks of them (`ties-only`), a far end that may not be named
-(`unnamed`), and no reviewer (`unreviewed`).
-Each needs its own word to be accepted, and only for letters that are named. What is refused stays a
-draft and is listed with its causes in `signing.csv`.
+(`unnamed`), and no reviewer (`unreviewed`). Each needs its own word to be accepted, and only for
+letters that are named. What is refused stays a draft and is listed with its causes in
+`signing.csv`.
 
 Letters that were signed off before stay as they are, byte for byte: they may have been sent, and
 the folder is the record of what people were told. If one would now read differently, nothing is

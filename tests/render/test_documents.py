@@ -144,9 +144,9 @@ def test_inspect_gives_the_documented_names() -> None:
         *("format", "sha256", "inputs", "output", "outputs", "probes", "problem"),
         *("decision", "agreement", "preprocessing"),
     }
-    assert document["format"] == 5
+    assert document["format"] == 6
     for port in document["inputs"]:
-        assert set(port) == {"name", "dtype", "shape", "role", "why"}
+        assert set(port) == {"name", "dtype", "shape", "role", "why", "sure"}
     assert set(document["output"]) == {"name", "dtype", "shape", "kind", "classes", "why"}
     [listed] = document["outputs"]
     assert set(listed) == {*("name", "dtype", "shape", "rows", "columns", "looks", "hops", "taken")}
