@@ -319,7 +319,9 @@ def _cut_offs(graph: Graph, name: str, values: dict[str, float]) -> Floats:
             f"{near_matches(name, known)}"
         )
     column = [
-        f"{value:g}" if isinstance(value, float) else str(value)
+        str(value)
+        if not isinstance(value, float)
+        else f"{value:{'.0f' if value % 1 == 0 else 'g'}}"
         for value in known[name][: graph.person_count].tolist()
     ]
     for row, value in enumerate(column):
