@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from recourse_audit.records.bundle import Command, ModelDigest
+from recourse_audit.records.bundle import Command, InputFile, ModelDigest
 from recourse_audit.records.recourse import STATUSES
 from recourse_audit.render.i18n import LANGUAGES, Words
 from recourse_audit.render.index import (
@@ -296,6 +296,15 @@ def test_what_failed_probes_mean_is_said_first() -> None:
     assert "answer changes with what else is in the query" in text
     assert "Model checks: 4 of 5 passed" in text
     assert "Model checks: 5 of 5 passed" in said(page_of([subject("A")]))
+
+
+def test_tables_of_several_kinds_are_named_by_kind_and_relation() -> None:
+    tables = {"nodes.bank_account": "accounts.csv", "ties.works_at": "jobs.csv"}
+    graph = {part: InputFile(file=file, sha256=DIGEST) for part, file in tables.items()}
+    inputs = replace(manifest_of([subject("A")]).inputs, graph=graph)
+    text = said(page_of([subject("A")], inputs=inputs))
+    assert f"Nodes: bank account accounts.csv {DIGEST}" in text
+    assert f"Ties: works at ties jobs.csv {DIGEST}" in text
 
 
 def test_digests_are_of_the_model_graph_settings_store_and_manifest() -> None:
