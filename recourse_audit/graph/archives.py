@@ -36,6 +36,7 @@ from recourse_audit.graph.columns import (
     check_ids,
     check_is_file,
     code_kinds,
+    damaged,
     features_needed,
     find_repeated,
     near_matches,
@@ -59,6 +60,7 @@ Ids = Sequence[object] | Array | None
 
 MOST_BYTES = 16 * 2**30  # of arrays in one archive, and of a sparse matrix once it is dense
 CSR_ARRAYS = ("x_data", "x_indices", "x_indptr", "x_shape")
+NPZ = "an npz archive", "numpy.savez, from plain arrays of numbers and text"
 RESERVED = frozenset(
     {"x", *CSR_ARRAYS, "edge_index", "edge_weight", "edge_attr", "edge_type"}
     | {"feature_names", "ids", "num_nodes"}
@@ -76,10 +78,15 @@ def node_arrays(
     bare: bool = False,
 ) -> Nodes:
     """Check what came from `place` about nodes; `bare` ones need no features."""
-    if x is None:
-        features = _no_features(ids, attributes, place)
-    else:
-        features = _features(x, place, raw=raw, bare=bare)
+    if x is None:  # as many nodes as there are ids or values of attributes
+        known = [ids] if ids is not None else [*attributes.values()]
+        if not known:
+            raise GraphError(
+                f"{place.name}: has neither 'x' nor 'ids', so nobody knows how many nodes there "
+                "are; give an array 'ids' with one id per node"
+            )
+        x, bare = np.empty((len(known[0]), 0)), True
+    features = _features(x, place, raw=raw, bare=bare)
     count, width = features.shape
     names = tuple(f"x{i}" for i in range(width)) if names is None else (*names,)
     _check_names(names, place)
@@ -114,16 +121,6 @@ def tie_arrays(
         check_numbers(values, name, place)
         check_shape(values, name, (len(ends[0]),), place)
     return build_ties(ends, kinds, numbers.__getitem__, weight, tie_attributes, place)
-
-
-def _no_features(ids: Ids, attributes: Mapping[str, Array], place: Place) -> Floats:
-    """A matrix without columns, for as many nodes as there are ids or values of attributes."""
-    known = [ids] if ids is not None else [*attributes.values()]
-    if not known:
-        raise GraphError(f"{place.name}: without 'x', ids or attributes must say who is there")
-    if not len(known[0]):
-        raise no_nodes(place)
-    return np.empty((len(known[0]), 0))
 
 
 def _features(x: Matrix, place: Place, *, raw: bool, bare: bool) -> Floats:
@@ -296,44 +293,45 @@ def read_npz(
     several = any(name.startswith("edge_index_") for name in arrays)
     if settings.node_tables or settings.ties or (several and "edge_index" not in arrays):
         kinds = [*settings.node_tables] or _kinds_in(arrays)
-        nodes_of = {kind: _arrays_of(arrays, kind, kinds) for kind in kinds}
+        people = find_subject(kinds, subject)
+        nodes_of: dict[str, Nodes] = {}
+        for kind in kinds:
+            own, takes_raw = settings.of_kind(kind, people=kind == people), raw and kind == people
+            at = place_of_kind(place.name, kind)
+            kind_arrays = _arrays_of(arrays, kind, kinds)
+            nodes_of[kind] = named_nodes(kind_arrays, own, at, raw=takes_raw, bare=True)
         edges = _relations_in(arrays, settings, kinds, place.name)
-        return read_kinds(place.name, nodes_of, edges, settings, subject, raw=raw)
+        return join_arrays(place.name, nodes_of, edges, settings, people)
     if "edge_index" not in arrays:
         raise GraphError(
             f"{place.name}: there is no array 'edge_index'; {near_matches('edge_index', arrays)}"
         )
-    nodes = _npz_nodes(arrays, settings, place, raw=raw)
+    nodes = named_nodes(arrays, settings, place, raw=raw)
     count = len(nodes["ids"])
     ties = tie_arrays(place, arrays, (count, count), settings)
     graph = build_graph(**nodes, ties=ties, directed=settings.directed, origin=place.name)
     return graph, place
 
 
-def _npz_nodes(
+def named_nodes(
     arrays: Mapping[str, Array],
     settings: GraphSettings,
     place: Place,
     *,
-    raw: bool,
+    raw: bool = False,
     bare: bool = False,
 ) -> Nodes:
     """The nodes of an archive, or those of one kind, whose arrays have the usual names."""
-    x: Matrix
-    names: Sequence[str] | None = ()
-    if (raw or bare) and "x" not in arrays and "x_data" not in arrays:
-        listed = arrays.get("ids", arrays.get(settings.id))
-        if listed is None and bare and "num_nodes" in arrays:
-            listed = np.arange(int(arrays["num_nodes"]))
-        if listed is None or listed.ndim != 1:
-            raise GraphError(
-                f"{place.name}: has neither 'x' nor 'ids', so nobody knows how many nodes there "
-                "are; save an array 'ids' with one id per node"
-            )
-        count, x = len(listed), np.empty((len(listed), 0))
-    else:
+    names, x, ids = None, None, arrays.get("ids")
+    if not (raw or bare) or "x" in arrays or "x_data" in arrays:
         names, x = _pick_features(arrays, settings, place, raw=raw)
-        count = x.shape[0]
+    elif ids is None and settings.id in arrays:
+        ids = arrays[settings.id]
+    elif ids is None and "num_nodes" in arrays:
+        ids = np.arange(int(arrays["num_nodes"]))
+    if ids is not None and ids.ndim != 1:
+        raise wrong_shape(place, "ids", ids.shape, "[N], with one id per node,")
+    count = x.shape[0] if x is not None else 0 if ids is None else len(ids)
     attributes = {
         name: array
         for name, array in arrays.items()
@@ -344,42 +342,43 @@ def _npz_nodes(
         raise GraphError(
             f"{place.name}: {both[0]!r} is an array and a column of 'x'; rename one of them"
         )
-    ids = arrays.get("ids", attributes.pop(settings.id, None))
-    bare = bare or ("x" not in arrays and "x_data" not in arrays)
+    own = attributes.pop(settings.id, None)
+    ids = own if ids is None else ids
     return node_arrays(place, x, attributes, ids=ids, names=names, raw=raw, bare=bare)
 
 
-def read_kinds(
+def place_of_kind(origin: str, kind: str) -> Place:
+    """Where the arrays of a kind are."""
+    return Positions(f"{origin}, kind {kind!r}")
+
+
+def join_arrays(
     origin: str,
-    nodes: Mapping[str, Mapping[str, Array]],
+    nodes: Mapping[str, Nodes],
     edges: Mapping[Triple, Mapping[str, Array]],
     settings: GraphSettings,
-    subject: Subject | None,
-    *,
-    raw: bool = False,
+    people: str,
 ) -> KindTables:
-    """Read arrays of each kind and each relation, under the names of an archive of one kind."""
-    people = find_subject(nodes, subject)
-    places = {kind: Positions(f"{origin}, kind {kind!r}") for kind in nodes}
-    read: dict[str, Nodes] = {}
-    for kind in sorted(nodes, key=lambda kind: kind != people):
-        own, takes_raw = settings.of_kind(kind, people=kind == people), raw and kind == people
-        read[kind] = _npz_nodes(nodes[kind], own, places[kind], raw=takes_raw, bare=True)
+    """The nodes of all kinds with the arrays of each relation, which have an archive's names."""
     ties: dict[Triple, Ties] = {}
     for (source, name, target), arrays in edges.items():
         for kind in (source, target):
-            if kind not in read:
+            if kind not in nodes:
                 raise GraphError(
                     f"{origin}: the relation {name!r} leads to the kind {kind!r}, which has no "
-                    f"nodes; {near_matches(kind, read)}"
+                    f"nodes; {near_matches(kind, nodes)}"
                 )
         place = Positions(f"{origin}, relation {name!r}")
         if "edge_index" not in arrays:
             raise GraphError(f"{place.name}: there is no 'edge_index'; give the ends of its ties")
-        counts = len(read[source]["ids"]), len(read[target]["ids"])
+        counts = len(nodes[source]["ids"]), len(nodes[target]["ids"])
         ties[source, name, target] = tie_arrays(place, arrays, counts, GraphSettings())
-    relations = name_relations(ties, settings.ties, origin)
-    return KindTables(nodes=read, relations=relations, place=places[people], origin=origin)
+    return KindTables(
+        nodes={kind: nodes[kind] for kind in sorted(nodes, key=lambda kind: kind != people)},
+        relations=name_relations(ties, settings.ties, origin),
+        place=place_of_kind(origin, people),
+        origin=origin,
+    )
 
 
 def kinds_in(path: Path) -> list[str]:
@@ -447,48 +446,31 @@ def _relations_in(
 
 
 def _load(path: Path) -> dict[str, Array]:
-    """All arrays of an archive; any error of numpy and zipfile becomes one sentence about it."""
-    if not zipfile.is_zipfile(path):
-        raise GraphError(f"{path}: is not an npz archive; write it with numpy.savez")
+    """All arrays of an archive; two of one name, of which numpy would take the second, are damage.
+
+    numpy parses headers as Python, so that damage can raise anything.
+    """
     try:
-        _check_entries(path)
+        with zipfile.ZipFile(path) as archive:
+            entries = archive.infolist()
+        name = find_repeated([entry.filename.removesuffix(".npy") for entry in entries])
+        if name is not None:
+            raise ValueError(f"more than one array {name!r}")
+        size = sum(entry.file_size for entry in entries)
+        if size > MOST_BYTES:
+            raise GraphError(
+                f"{path}: unpacks to {size / 2**30:,.0f} GiB, more than "
+                f"{MOST_BYTES / 2**30:.0f} GiB; save the nodes and ties as Parquet tables"
+            )
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
+        if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+            raise ValueError("not all of it is arrays")
     except GraphError:
         raise
-    except Exception as error:  # numpy parses headers as Python, so damage can raise anything
-        if "pickle" in str(error):
-            raise GraphError(
-                f"{path}: contains pickled objects, which are not opened because they may run "
-                "code; save plain arrays of numbers or text"
-            ) from None
-        reason = " ".join(str(error).split())[:120]
-        raise GraphError(
-            f"{path}: is a damaged npz archive ({reason}); write it again with numpy.savez"
-        ) from None
-    for name, array in arrays.items():
-        if not isinstance(array, np.ndarray):
-            raise GraphError(
-                f"{path}: contains {name!r}, which is not an array; write it with numpy.savez"
-            )
+    except Exception as error:
+        raise damaged(path, *NPZ, error) from None
     return arrays
-
-
-def _check_entries(path: Path) -> None:
-    """Refuse two arrays of one name, of which numpy would take the second, and too much data."""
-    with zipfile.ZipFile(path) as archive:
-        entries = archive.infolist()
-    name = find_repeated([entry.filename.removesuffix(".npy") for entry in entries])
-    if name is not None:
-        raise GraphError(
-            f"{path}: has more than one array {name!r}; write it again with numpy.savez"
-        )
-    size = sum(entry.file_size for entry in entries)
-    if size > MOST_BYTES:
-        raise GraphError(
-            f"{path}: unpacks to {size / 2**30:,.0f} GiB, more than {MOST_BYTES / 2**30:.0f} GiB; "
-            "save the nodes and ties as Parquet tables"
-        )
 
 
 def _pick_x(arrays: Mapping[str, Array], place: Place) -> Array | sparse.csr_array:
@@ -505,10 +487,7 @@ def _pick_x(arrays: Mapping[str, Array], place: Place) -> Array | sparse.csr_arr
         x = sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
         x.check_format(full_check=True)
     except (ValueError, TypeError, IndexError) as error:
-        raise GraphError(
-            f"{place.name}: {', '.join(CSR_ARRAYS)} are not a CSR matrix ({error}); "
-            "write them from scipy.sparse.csr_array"
-        ) from None
+        raise damaged(place.name, *NPZ, f"{', '.join(CSR_ARRAYS)}: {error}") from None
     return x
 
 

@@ -16,18 +16,18 @@ from recourse_audit.graph.archives import (
     Array,
     Ids,
     Matrix,
-    check_shape,
+    join_arrays,
+    named_nodes,
     node_arrays,
-    read_kinds,
+    place_of_kind,
     tie_arrays,
 )
-from recourse_audit.graph.columns import Positions
+from recourse_audit.graph.columns import Nodes, Positions
 from recourse_audit.graph.graph import Graph, build_graph
-from recourse_audit.graph.kinds import Triple, join_kinds
+from recourse_audit.graph.kinds import Triple, find_subject, join_kinds
 from recourse_audit.settings import GraphSettings, Subject
 
 Features = ArrayLike | sparse.sparray | sparse.spmatrix | None
-Edges = dict[Triple, dict[str, Array]]
 
 
 def from_arrays(
@@ -81,22 +81,16 @@ def from_arrays(
     >>> from_arrays(kinds, ties, subject="person")
     Graph(nodes=3, ties=2, features=3)
     """
-    names = {"ids": ids, "feature_names": feature_names}
     numbers = {"edge_index": edge_index, "edge_weight": weight, "edge_attr": edge_attributes}
-    nodes: dict[str, dict[str, Array]] | None = None
-    if is_hetero_data(x):
-        origin, nodes = "HeteroData", _stores_of(x)
-        numbers = {name: _collect(x, name) for name in numbers}
-    elif isinstance(x, Mapping) or isinstance(edge_index, Mapping):
-        origin, nodes = "arrays", _nodes_by_kind(x, attributes)
-    if nodes is not None:
-        for name, values in names.items():
-            for kind_of, own in _by("kind", name, values).items():
-                if kind_of not in nodes:
-                    raise GraphError(f"{origin}: {name} names {kind_of!r}, which has no x; add it")
-                nodes[kind_of][name] = np.array([*own], object)
+    if is_hetero_data(x) or isinstance(x, Mapping) or isinstance(edge_index, Mapping):
+        origin = "HeteroData" if is_hetero_data(x) else "arrays"
+        if is_hetero_data(x):
+            numbers = {name: _collect(x, name) for name in numbers}
+        given = {"ids": ids, "feature_names": feature_names, "attributes": attributes}
+        nodes = _nodes_by_kind(x, given, origin)
+        people = find_subject(nodes, subject)
         edges = _edges_by_relation(numbers)
-        tables = read_kinds(origin, nodes, edges, GraphSettings(), subject)
+        tables = join_arrays(origin, nodes, edges, GraphSettings(), people)
         return join_kinds(tables.people, tables)
     place = Positions("arrays")
     arrays = {name: as_array(values) for name, values in numbers.items() if values is not None}
@@ -105,10 +99,10 @@ def from_arrays(
     if kind is not None:
         arrays["edge_type"] = as_array(kind)
     columns = {name: as_array(values) for name, values in (attributes or {}).items()}
-    found = node_arrays(place, _matrix(x), columns, ids=ids, names=feature_names)  # type: ignore[arg-type]
-    count = len(found["ids"])
+    own = node_arrays(place, _matrix(x), columns, ids=ids, names=feature_names)  # type: ignore[arg-type]
+    count = len(own["ids"])
     ties = tie_arrays(place, arrays, (count, count), GraphSettings())
-    return build_graph(**found, ties=ties, directed=directed, origin=place.name)
+    return build_graph(**own, ties=ties, directed=directed, origin=place.name)
 
 
 def is_hetero_data(graph: object) -> bool:
@@ -151,24 +145,32 @@ def _stores_of(data: Any) -> dict[str, dict[str, Array]]:
     return stores
 
 
-def _nodes_by_kind(x: Any, attributes: Any) -> dict[str, dict[str, Array]]:
-    """Features and attributes of each kind, whose lengths must agree."""
-    nodes: dict[str, dict[str, Any]] = {
-        k: {"x": _matrix(v)} for k, v in _by("kind", "x", x).items()
-    }
-    for kind, columns in _by("kind", "attributes", attributes).items():
-        if kind not in nodes:
-            raise GraphError(f"arrays: attributes names {kind!r}, which has no x; add it")
-        for name, values in columns.items():
-            nodes[kind][name] = as_array(values)
-            count, place = nodes[kind]["x"].shape[0], Positions(f"arrays, kind {kind!r}")
-            check_shape(nodes[kind][name], name, (count,), place)
+def _nodes_by_kind(x: Any, given: Mapping[str, Any], origin: str) -> dict[str, Nodes]:
+    """The nodes of each kind; of a `HeteroData`, its stores have the names of an archive."""
+    of_kind = {name: _by("kind", name, values) for name, values in given.items()}
+    stores = _stores_of(x) if is_hetero_data(x) else _by("kind", "x", x)
+    for name, kinds in of_kind.items():
+        if unknown := [kind for kind in kinds if kind not in stores]:
+            raise GraphError(f"{origin}: {name} names {unknown[0]!r}, which has no x; add it")
+    nodes = {}
+    for kind, store in stores.items():
+        place = place_of_kind(origin, kind)
+        ids, names, attributes = (values.get(kind) for values in of_kind.values())
+        if is_hetero_data(x):
+            more = {"ids": ids, "feature_names": names}
+            store |= {n: np.array([*v], object) for n, v in more.items() if v is not None}
+            nodes[kind] = named_nodes(store, GraphSettings(), place, bare=True)
+        else:
+            columns = {name: as_array(values) for name, values in (attributes or {}).items()}
+            nodes[kind] = node_arrays(
+                place, _matrix(store), columns, ids=ids, names=names, bare=True
+            )
     return nodes
 
 
-def _edges_by_relation(columns: Mapping[str, Any]) -> Edges:
+def _edges_by_relation(columns: Mapping[str, Any]) -> dict[Triple, dict[str, Array]]:
     """The arrays of each relation by their names."""
-    edges: Edges = {}
+    edges: dict[Triple, dict[str, Array]] = {}
     for name, values in columns.items():
         for triple, array in _by("relation", name, values).items():
             if not isinstance(triple, tuple) or len(triple) != 3:

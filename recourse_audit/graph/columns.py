@@ -64,7 +64,7 @@ class Positions(Place):
 IN_MEMORY = Positions("the graph in memory")
 
 
-# ---------------------------------------------------------------- names and cells
+# ---------------------------------------------------------------- files, names and cells
 
 
 def check_is_file(path: Path, key: str) -> None:
@@ -73,6 +73,12 @@ def check_is_file(path: Path, key: str) -> None:
         raise GraphError(f"{path}: is a folder; name the file inside it in graph.{key}")
     if not is_file(path):
         raise GraphError(f"{path}: there is no such file; correct the path in graph.{key}")
+
+
+def damaged(path: Path | str, kind: str, program: str, error: object) -> GraphError:
+    """The error for a file that its reader cannot read, with the first words of the reason."""
+    reason = " ".join(str(error).split())[:120]
+    return GraphError(f"{path}: is damaged or not {kind} ({reason}); write it again with {program}")
 
 
 def near_matches(name: str, known: Iterable[str]) -> str:

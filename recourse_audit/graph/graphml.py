@@ -1,28 +1,28 @@
 """A GraphML file, or a networkx graph in memory, becomes a `Graph`: for small graphs.
 
-networkx reads the file, after a look at its elements: what networkx would pass over without a word,
-or let the second declaration of win, is refused. It keeps about 1,000 bytes for every node and tie,
-so a file with more than `MOST_TIES` ties is refused; larger graphs belong in Parquet.
+networkx reads the file; what it would pass over without a word, or let the second declaration of
+win, is refused. It keeps about 1,000 bytes for every node and tie, so a file with more than
+`MOST_TIES` ties is refused; larger graphs belong in Parquet.
 """
 
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 from xml.etree import ElementTree
-from xml.parsers import expat
 
 import networkx as nx
 import numpy as np
 from networkx.readwrite.graphml import GraphMLReader
 
 from recourse_audit.errors import GraphError
-from recourse_audit.graph.archives import read_kinds
 from recourse_audit.graph.columns import (
     DEFAULT_KIND,
     Column,
     ColumnSummary,
+    Nodes,
     Numbers,
     Place,
     Table,
@@ -32,46 +32,33 @@ from recourse_audit.graph.columns import (
     check_ids,
     check_is_file,
     check_tie_columns,
+    damaged,
     describe_columns,
     no_nodes,
     read_nodes,
     read_ties,
     to_strings,
 )
-from recourse_audit.graph.graph import Graph, Indices, build_graph
-from recourse_audit.graph.kinds import Triple, find_subject, join_kinds
+from recourse_audit.graph.graph import Graph, Indices, Ties, build_graph
+from recourse_audit.graph.kinds import (
+    KindTables,
+    Triple,
+    find_subject,
+    join_kinds,
+    name_relations,
+)
 from recourse_audit.settings import GraphSettings
 
 MOST_TIES = 200_000
 LARGEST = 2**63
 NAMESPACE = f"{{{GraphMLReader.NS_GRAPHML}}}"
 HEADER = f'<graphml xmlns="{GraphMLReader.NS_GRAPHML}">'.encode()
-LABEL = "the label that a drawing shows"  # the id of a key of ours
 LABELS = {f"{{{GraphMLReader.NS_Y}}}{name}" for name in ("NodeLabel", "EdgeLabel")}
+TYPES = ("string", "boolean", "int", "long", "integer", "float", "double", "yfiles")
 BOOLEAN = {"true": True, "1": True, "false": False, "0": False}
-TYPES = {"string", "boolean", "int", "long", "integer", "float", "double"}
-# What each element must have, and what it may contain besides descriptions and values.
-NEEDED = {"key": ("id", "attr.name"), "node": ("id",), "edge": ("source", "target")}
-CHILDREN = {
-    "graphml": {"key", "graph"},
-    "key": {"default"},
-    "graph": {"node", "edge"},
-    "node": {"port"},
-    "edge": set[str](),
-}
-ONCE = {
-    "node": "the id {!r} is used",
-    "edge": "the tie {!r} is declared",
-    "key": "the key {!r} is declared",
-}
-REFUSED = {
-    "hyperedge": "ties of more than two nodes cannot be audited; write them as several ties",
-    "locator": "its content is in another file; export everything into one file",
-    "graph": "only groups as yEd writes them may contain a graph; export one flat graph",
-}
+IN_MEMORY = "networkx graph"
 
 Node = TypeVar("Node", bound=Hashable)
-Element = ElementTree.Element
 
 
 class Elements(Place):
@@ -195,9 +182,9 @@ def from_networkx(
     """
     if isinstance(features, Mapping):
         columns = edge_attributes if isinstance(edge_attributes, Mapping) else {}
-        return _join(graph, features, subject, kind, weight, columns)
+        return _join(graph, features, columns, kind, weight, subject)
     if features is not None and not features:
-        raise GraphError("networkx graph: no features are named; name what the model takes")
+        raise GraphError(f"{IN_MEMORY}: no features are named; name what the model takes")
     settings = GraphSettings.model_construct(
         set(),  # columns that ties may have, not must have
         features=tuple(features or ()),
@@ -206,7 +193,7 @@ def from_networkx(
         edge_attributes=tuple(edge_attributes),
         kinds=tuple(kinds),
     )
-    return _convert(graph, "networkx graph", settings, directed=graph.is_directed())[0]
+    return _convert(graph, IN_MEMORY, settings, directed=graph.is_directed())[0]
 
 
 def _convert(
@@ -219,93 +206,96 @@ def _convert(
 ) -> tuple[Graph, Place]:
     """Check every value of a network, and turn it into arrays; also where its nodes are."""
     number = {node: position for position, node in enumerate(network.nodes)}
-    place = Elements(name, [f"node {str(node)!r}" for node in number])
-    if not number:
-        raise no_nodes(place)
-    nodes = Dictionaries(place, [values for _, values in network.nodes(data=True)])
-    own = settings.id == GraphSettings.model_fields["id"].default
-    if not own:
-        check_column(settings.id, nodes.names, "id", place)
-    check_features(nodes, settings)
-    ids = to_strings([*number] if own else nodes.values(settings.id), place)
-    check_ids(ids, place)
-    if not own:
-        nodes.names.remove(settings.id)
-    columns = read_nodes(nodes, ids, settings, raw=raw)
-    rows = [*network.edges(data=True)]
-    ties = Dictionaries(
-        Elements(name, [_tie_name(source, target) for source, target, _ in rows]),
-        [values for _, _, values in rows],
-    )
-    check_tie_columns(ties, settings)
-    ends = [(number[source], number[target]) for source, target, _ in rows]
-    source, target = np.array(ends, np.int32).reshape(-1, 2).T.copy()
-    graph = build_graph(
-        **columns,
-        ties=read_ties(ties, (source, target), settings),
-        directed=directed,
-        origin=name,
-    )
-    return graph, place
+    nodes, place = _read_nodes(network, [*number], name, settings, raw=raw)
+    ties = _read_ties([*network.edges(data=True)], number, name, settings)
+    return build_graph(**nodes, ties=ties, directed=directed, origin=name), place
 
 
 def _join(
     network: "nx.Graph[Any]",
     features: Mapping[str, Sequence[str]],
-    subject: str | None,
+    edge_attributes: Mapping[str, Sequence[str]],
     kind: str,
     weight: str,
-    edge_attributes: Mapping[str, Sequence[str]],
+    subject: str | None,
 ) -> Graph:
     """Check every value of a network in which an attribute says the kind of nodes and of ties."""
     members: dict[str, list[Any]] = {name: [] for name in features}
     for node, values in network.nodes(data=True):
         if not values.get(kind):
             raise GraphError(
-                f"networkx graph, node {str(node)!r}: has no {kind!r}; say of every node what kind "
+                f"{IN_MEMORY}, node {str(node)!r}: has no {kind!r}; say of every node what kind "
                 "it is"
             )
         members.setdefault(str(values[kind]), []).append(node)
-    people = find_subject([name for name, nodes in members.items() if nodes], subject)
-    order = sorted((name for name, nodes in members.items() if nodes), key=lambda n: n != people)
-    nodes: dict[str, dict[str, Any]] = {}
-    number: dict[Any, tuple[str, int]] = {}
+    members = {name: nodes for name, nodes in members.items() if nodes}
+    people = find_subject(members, subject)
+    order = sorted(members, key=lambda name: name != people)
+    nodes: dict[str, Nodes] = {}
+    places: dict[str, Place] = {}
+    kind_of = {node: name for name in order for node in members[name]}
+    number = {node: place for own in members.values() for place, node in enumerate(own)}
     for name in order:
-        number |= {node: (name, position) for position, node in enumerate(members[name])}
-        place = Elements("networkx graph", [f"node {str(node)!r}" for node in members[name]])
-        table = Dictionaries(place, [network.nodes[node] for node in members[name]])
-        table.names.remove(kind)
         own = GraphSettings(features=tuple(features.get(name, ())))
-        check_features(table, own)
-        read = read_nodes(table, to_strings(members[name], place), own, raw=False)
-        names = np.array(read["feature_names"], object)
-        nodes[name] = {"ids": read["ids"], "x": read["features"], "feature_names": names}
-        nodes[name] |= read["attributes"]
+        nodes[name], places[name] = _read_nodes(network, members[name], IN_MEMORY, own, kind=kind)
     listed: dict[Triple, list[tuple[Any, Any, dict[str, Any]]]] = {}
     for source, target, values in network.edges(data=True):
-        ends, start, to = (source, target), number[source][0], number[target][0]
+        ends, (start, to) = (source, target), (kind_of[source], kind_of[target])
         if not network.is_directed() and order.index(start) > order.index(to):
             ends, start, to = (target, source), to, start
         rows = listed.setdefault((start, str(values.get(kind, DEFAULT_KIND)), to), [])
+        values = {name: value for name, value in values.items() if name != kind}  # noqa: PLW2901
         rows.append((*ends, values))
         if not network.is_directed() and start == to and source != target:
             rows.append((target, source, values))  # without a direction: it is there both ways
-    edges: dict[Triple, dict[str, Any]] = {}
+    ties: dict[Triple, Ties] = {}
     for triple, rows in sorted(listed.items(), key=lambda each: each[0][1]):
-        place = Elements("networkx graph", [_tie_name(start, to) for start, to, _ in rows])
-        table = Dictionaries(place, [values for _, _, values in rows])
-        columns = edge_attributes.get(triple[1], ())
-        for column in columns:
-            check_column(column, table.names, "edge_attributes", place)
-        edges[triple] = {
-            "edge_index": np.array([[number[n][1] for n in row[:2]] for row in rows]).T
-        }
-        if weight in table.names:
-            edges[triple]["edge_weight"] = table.numbers(weight)
-        if columns:
-            edges[triple]["edge_attr"] = np.column_stack([table.numbers(n) for n in columns])
-    tables = read_kinds("networkx graph", nodes, edges, GraphSettings(), subject)
+        columns = tuple(edge_attributes.get(triple[1], ()))
+        own = GraphSettings.model_construct(
+            set(), kind=kind, weight=weight, edge_attributes=columns
+        )
+        ties[triple] = _read_ties(rows, number, IN_MEMORY, own)
+    relations = name_relations(ties, {}, IN_MEMORY)
+    tables = KindTables(nodes=nodes, relations=relations, place=places[people], origin=IN_MEMORY)
     return join_kinds(tables.people, tables)
+
+
+def _read_nodes(
+    network: "nx.Graph[Any]",
+    members: Sequence[Any],
+    origin: str,
+    settings: GraphSettings,
+    *,
+    raw: bool = False,
+    kind: str | None = None,
+) -> tuple[Nodes, Place]:
+    """Some nodes, whose attribute `kind` is known, and where they are."""
+    place = Elements(origin, [f"node {str(node)!r}" for node in members])
+    if not members:
+        raise no_nodes(place)
+    table = Dictionaries(place, [network.nodes[node] for node in members])
+    own = settings.id == GraphSettings.model_fields["id"].default
+    if not own:
+        check_column(settings.id, table.names, "id", place)
+    check_features(table, settings)
+    ids = to_strings(members if own else table.values(settings.id), place)
+    check_ids(ids, place)
+    table.names = [name for name in table.names if name != kind and (own or name != settings.id)]
+    return read_nodes(table, ids, settings, raw=raw), place
+
+
+def _read_ties(
+    rows: Sequence[tuple[Any, Any, Mapping[str, Any]]],
+    number: Mapping[Any, int],
+    origin: str,
+    settings: GraphSettings,
+) -> Ties:
+    place = Elements(origin, [_tie_name(source, target) for source, target, _ in rows])
+    table = Dictionaries(place, [values for _, _, values in rows])
+    check_tie_columns(table, settings)
+    ends = [(number[source], number[target]) for source, target, _ in rows]
+    source, target = np.array(ends, np.int32).reshape(-1, 2).T.copy()
+    return read_ties(table, (source, target), settings)
 
 
 def _tie_name(source: object, target: object) -> str:
@@ -319,202 +309,124 @@ def _read_network(path: Path) -> "nx.Graph[Any]":
     """What a file says, defaults included; whatever is wrong with it is a `GraphError`."""
     check_is_file(path, "graphml")
     try:
-        data = path.read_bytes()
-        _check_document(data, path)
         # networkx wants a namespace, which some programs leave out.
-        root = ElementTree.fromstring(data.replace(b"<graphml>", HEADER, 1))  # noqa: S314
-        _check_elements(root, path)
+        data = path.read_bytes().replace(b"<graphml>", HEADER, 1)
+        parser = ElementTree.XMLParser(target=_Builder(path))  # noqa: S314
+        root = ElementTree.fromstring(data, parser)  # noqa: S314
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of ports, and of keys without a type
-            return _network(root, path)
+            return _Reader(path).read(root)
     except (
-        *(expat.ExpatError, ElementTree.ParseError, nx.NetworkXException, OSError),
-        *(LookupError, ValueError, RecursionError),
+        *(ElementTree.ParseError, nx.NetworkXException, OSError, RecursionError),
+        *(AttributeError, LookupError, TypeError, ValueError),
     ) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise GraphError(f"{path}: cannot be read as GraphML ({reason}); export it again") from None
+        raise damaged(path, "a GraphML file", "the program that exported it", error) from None
 
 
-def _check_document(data: bytes, path: Path) -> None:
+class _Builder(ElementTree.TreeBuilder):
     """Refuse entities before anything could expand or fetch them, and more ties than fit."""
-    parser = expat.ParserCreate()
-    ties = 0
 
-    def refuse_doctype(*_given: object) -> None:
-        raise GraphError(
-            f"{path}, line {parser.CurrentLineNumber}: a document type declaration is not "
-            "accepted, because it can declare entities; remove <!DOCTYPE …>"
-        )
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+        self._ties = 0
 
-    def count(name: str, _given: object) -> None:
-        nonlocal ties
-        ties += name.rpartition(":")[2] == "edge"
-        if ties > MOST_TIES:
+    def doctype(self, *_declared: object) -> None:
+        raise ValueError("a document type declaration, which can declare entities, is not accepted")
+
+    def start(self, tag: str, attrs: dict[Any, Any], /) -> Any:
+        self._ties += tag.endswith("edge")
+        if self._ties > MOST_TIES:
             raise GraphError(
-                f"{path}: has more than {MOST_TIES:,} ties, too many for GraphML; "
+                f"{self._path}: has more than {MOST_TIES:,} ties, too many for GraphML; "
                 "save the nodes and ties as Parquet tables"
             )
-
-    parser.StartDoctypeDeclHandler = refuse_doctype
-    parser.StartElementHandler = count
-    parser.Parse(data, True)
+        return super().start(tag, attrs)
 
 
-def _network(root: Element, path: Path) -> "nx.Graph[Any]":
-    """Have networkx read checked elements, with our types and all defaults."""
-    reader: Any = GraphMLReader(force_multigraph=True)
-    defaults: list[tuple[str | None, str, object]] = []
-    converters = {}
-    for key in root.iterfind(f"{NAMESPACE}key"):
-        name = _name_of(key)
-        convert = _converter(key.get("attr.type", "string"), name, path)
-        converters[key.get("id")] = convert
-        for default in key.findall(f"{NAMESPACE}default"):
-            key.remove(default)  # networkx takes an empty one for the word None
-            defaults.append((key.get("for"), name, convert(default.text or "")))
-    keys, _ = reader.find_graphml_keys(root)
-    for identifier, convert in converters.items():
-        keys[identifier]["type"] = convert
-    network: nx.Graph[Any] = reader.make_graph(root.find(f"{NAMESPACE}graph"), keys, {})
-    nodes = [values for _, values in network.nodes(data=True)]
-    ties = [values for _, _, values in network.edges(data=True)]
-    for scope, name, value in defaults:
+class _Reader(GraphMLReader):
+    """networkx's reader, with our types, and without a second value for anything."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(force_multigraph=True)
+        self.python_type = {kind: partial(_convert_text, kind) for kind in TYPES}
+        self._path = path
+        self._declared: set[tuple[str, ...]] = set()
+
+    def read(self, root: Any) -> "nx.Graph[Any]":
+        """The only graph of a document, with the defaults of its keys."""
+        [graph] = root.findall(f"{NAMESPACE}graph")
+        for key in root.iterfind(f"{NAMESPACE}key"):
+            self._declare("key", key.attrib["id"])
+        keys, defaults = self.find_graphml_keys(root)  # type: ignore[no-untyped-call]
+        network: nx.Graph[Any] = self.make_graph(graph, keys, {})  # type: ignore[no-untyped-call]
+        nodes = [values for _, values in network.nodes(data=True)]
+        ties = [values for _, _, values in network.edges(data=True)]
+        for source, target in network.edges():
+            for end in (source, target):
+                if ("node", end) not in self._declared:
+                    raise GraphError(
+                        f"{self._path}, {_tie_name(source, target)}: {end!r} is not the id of a "
+                        "node in the file; add the node or remove the tie"
+                    )
         for element, rows in (("node", nodes), ("edge", ties)):
-            for values in rows if scope in (element, "all", None) else ():
-                values.setdefault(name, value)
-    return network
+            if len(rows) != sum(1 for _ in root.iter(NAMESPACE + element)):
+                raise ValueError(f"a {element} where none can be, in a graph that is not flat")
+            for identifier, value in defaults.items():
+                for values in rows if keys[identifier]["for"] in (element, "all", None) else ():
+                    values.setdefault(keys[identifier]["name"], value)
+        if graph.get("edgedefault", "undirected") not in {"directed", "undirected"}:
+            raise ValueError("edgedefault is neither 'directed' nor 'undirected'")
+        if next(root.iter(f"{NAMESPACE}locator"), None) is not None:
+            raise ValueError("a part of it, named by <locator>, is in another file")
+        return network
 
+    def add_node(self, G: Any, node_xml: Any, graphml_keys: Any, defaults: Any) -> None:
+        self._declare("node", node_xml.attrib["id"])
+        super().add_node(G, node_xml, graphml_keys, defaults)
 
-def _check_elements(root: Element, path: Path) -> None:
-    """Refuse what networkx would pass over, and what may be there only once but is there twice.
+    def add_edge(self, G: Any, edge_element: Any, graphml_keys: Any) -> None:
+        """Add a tie under a number of its own, and not under a value that is called "key"."""
+        ends = [edge_element.attrib[end] for end in ("source", "target")]
+        if "id" in edge_element.attrib:  # which may be there once between two ends
+            ends = ends if G.is_directed() else sorted(ends)
+            self._declare("tie", edge_element.attrib["id"], *ends)
+        edge_element.set("id", f"tie {G.number_of_edges()}")
+        super().add_edge(G, edge_element, graphml_keys)
 
-    Every tie gets an id of its own, since networkx would take a value called "key" for one.
-    """
-    graphs = root.findall(f"{NAMESPACE}graph")
-    if len(graphs) != 1:
-        raise ValueError("a second graph begins; keep one" if graphs else "it contains no graph")
-    direction = graphs[0].get("edgedefault", "undirected")
-    if direction not in {"directed", "undirected"}:
-        raise ValueError(f"edgedefault is {direction!r}, not 'directed' or 'undirected'")
-    ElementTree.SubElement(root, f"{NAMESPACE}key", {"id": LABEL, "attr.name": "label"})
-    names = {key.get("id"): _name_of(key) for key in root.iterfind(f"{NAMESPACE}key")}
-    seen: set[tuple[str, ...]] = set()
-    ties: list[Element] = []
-    for element in _structure(root):
-        kind = _kind(element)
-        _check_shape(element, kind, path)
-        if kind in ONCE and "id" in element.attrib:
-            # Of a tie, its id may be there once between its two ends.
-            ends = [element.get(end, "") for end in ("source", "target")]
-            identity: tuple[str, ...] = (kind, element.attrib["id"])
-            if kind == "edge":
-                identity += (*(ends if direction == "directed" else sorted(ends)),)
-            if identity in seen:
-                again = ONCE[kind].format(identity[1])
-                _refuse(path, element, f"{again} again; remove one of them")
-            seen.add(identity)
-        if kind in {"node", "edge"}:
-            _check_values(element, names, path)
-        if kind == "edge":
-            ties.append(element)
-    for number, tie in enumerate(ties):
-        for end in (tie.attrib["source"], tie.attrib["target"]):
-            if ("node", end) not in seen:
-                remedy = "add the node or remove the tie"
-                _refuse(path, tie, f"{end!r} is not the id of a node in the file; {remedy}")
-        tie.set("id", f"tie {number}")
+    def decode_data_elements(self, graphml_keys: Any, obj_xml: Any) -> dict[str, object]:
+        """The values of an element; of a drawing by yEd, the first label."""
+        values: dict[str, object] = {}
+        labels: list[str | None] = []
+        for data in obj_xml.findall(f"{NAMESPACE}data"):
+            key = graphml_keys[data.attrib["key"]]
+            texts = (data.text, *(inner.tail for inner in data))
+            if len(data) and not any((text or "").strip() for text in texts):
+                labels += [inner.text for inner in data.iter() if inner.tag in LABELS]
+            elif len(data) or key["name"] in values:
+                raise ValueError(f"{key['name']!r} has two values where one can be")
+            else:
+                values[key["name"]] = key["type"](data.text)
+        return {**({"label": labels[0]} if labels else {}), **values}
 
-
-def _structure(element: Element) -> Iterator[Element]:
-    """An element and those inside it that are keys, graphs, nodes or ties, parents first."""
-    yield element
-    for child in element:
-        if _kind(child) in CHILDREN:
-            yield from _structure(child)
-
-
-def _check_shape(element: Element, kind: str, path: Path) -> None:
-    """Refuse an element that lacks something, or holds what nobody would read."""
-    for name in NEEDED.get(kind, ()):
-        if name not in element.attrib and not (name == "attr.name" and _name_of(element)):
-            _refuse(path, element, f"<{kind}> has no {name!r}; add it")
-    if kind == "key" and element.get("attr.type", "string") not in TYPES:
-        _refuse(path, element, f"the type {element.get('attr.type')!r} is not one of GraphML's")
-    allowed = CHILDREN[kind]
-    if element.get("yfiles.foldertype") == "group":
-        allowed = allowed | {"graph"}
-        if element.find(f"{NAMESPACE}graph") is None:
-            del element.attrib["yfiles.foldertype"]  # networkx would look for its graph
-    for child in element:
-        name = _kind(child)
-        if name not in allowed | {"desc", "data"}:
-            remedy = REFUSED.get(name, "remove it, or export the graph again")
-            _refuse(path, element, f"<{name}> inside <{kind}> is not accepted: {remedy}")
-
-
-def _check_values(element: Element, names: Mapping[str | None, str], path: Path) -> None:
-    """Refuse a second value of one name; of a drawing by yEd, keep the first label."""
-    given: set[str] = set()
-    label: str | None = None
-    for data in element.findall(f"{NAMESPACE}data"):
-        key = data.get("key")
-        if key not in names:
-            _refuse(path, element, f"there is no key {key!r}; declare it, or remove its value")
-        if len(data):
-            if "".join([data.text or "", *(inner.tail or "" for inner in data)]).strip():
-                _refuse(path, element, "a value mixes text and elements; keep one of them")
-            labels = (inner.text for inner in data.iter() if inner.tag in LABELS)
-            label = next(labels, None) if label is None else label
-            element.remove(data)
-            continue
-        name = names[key]
-        if name in given:
-            _refuse(path, element, f"the value of {name!r} is given again; remove one of them")
-        given.add(name)
-        data.text = data.text or ""  # networkx would not convert it
-    if label is not None and "label" not in given:
-        ElementTree.SubElement(element, f"{NAMESPACE}data", key=LABEL).text = label
-
-
-def _converter(kind: str, name: str, path: Path) -> Callable[[str], object]:
-    """Turn the text of a value into its declared type; None if it is empty and not text."""
-
-    def convert(value: str) -> object:
-        text = value.strip()
-        if kind == "string":
-            return value
-        if not text:
-            return None
-        try:
-            if kind == "boolean":
-                return BOOLEAN[text.lower()]
-            if "_" in text:  # Python would accept 1_000
-                raise ValueError
-            number = float(text) if kind in {"float", "double"} else int(text)
-            if isinstance(number, int) and not -LARGEST <= number < LARGEST:
-                raise ValueError
-        except (LookupError, ValueError):
-            brief = text if len(text) <= 40 else f"{text[:40]}…"
+    def _declare(self, *identity: str) -> None:
+        if identity in self._declared:
             raise GraphError(
-                f"{path}: {brief!r} in {name!r} is not of the type {kind}; correct the value"
-            ) from None
-        return number
-
-    return convert
+                f"{self._path}: the {identity[0]} {identity[1]!r} is declared again; remove one"
+            )
+        self._declared.add(identity)
 
 
-def _name_of(key: Element) -> str:
-    """What a key's values are called; yEd's own have no name but a type."""
-    return key.get("yfiles.type") or key.get("attr.name") or ""
-
-
-def _kind(element: Element) -> str:
-    return element.tag.removeprefix(NAMESPACE)
-
-
-def _refuse(path: Path, element: Element, what: str) -> NoReturn:
-    name = {
-        "node": f", node {element.get('id')!r}",
-        "edge": f", {_tie_name(element.get('source'), element.get('target'))}",
-    }.get(_kind(element), "")
-    raise GraphError(f"{path}{name}: {what}")
+def _convert_text(kind: str, text: str | None) -> object:
+    """Turn the text of a value into its declared type; None if it is empty and not text."""
+    if kind in {"string", "yfiles"}:
+        return text or ""
+    text = (text or "").strip()
+    if not text:
+        return None
+    if kind == "boolean":
+        return BOOLEAN[text.lower()]
+    number = float(text) if kind in {"float", "double"} else int(text)
+    if "_" in text or (isinstance(number, int) and not -LARGEST <= number < LARGEST):
+        raise ValueError(f"{text[:40]!r} is no number of the type {kind}")  # Python takes 1_000
+    return number

@@ -45,6 +45,7 @@ from recourse_audit.graph.columns import (
     check_ids,
     check_is_file,
     check_tie_columns,
+    damaged,
     describe_columns,
     near_matches,
     no_nodes,
@@ -60,6 +61,7 @@ from recourse_audit.settings.section import is_file
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_SUFFIXES = (".parquet", ".pq")
+TABLE = "a CSV or Parquet table", "the program that exported it"
 
 
 # ---------------------------------------------------------------- files
@@ -119,8 +121,7 @@ class Lines(Place):
                     )
         except (OSError, EOFError, zlib.error, csv.Error, StopIteration) as second:
             error = second
-        reason = " ".join(str(error).split())[:200]
-        return GraphError(f"{self.name}: cannot be read ({reason}); save the table again as CSV")
+        return damaged(self.name, *TABLE, error)
 
     def _record(self, number: int) -> tuple[int, list[str]]:
         for position, record in enumerate(self._records()):
@@ -151,10 +152,7 @@ def arrow_errors(name: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, csv.Error, UnicodeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise GraphError(
-            f"{name}: cannot be read ({reason}); check the file with the program that wrote it"
-        ) from None
+        raise damaged(name, *TABLE, error) from None
 
 
 def open_table(path: Path, *, few: Collection[str] = (), row_of: str = "node") -> "FileTable":
