@@ -253,10 +253,16 @@ class Words:
             self.missing.add(name)
         return (plain(name).replace("_", " "),)
 
+    def forms_of_kind(self, kind: str) -> tuple[str, ...]:
+        """What nodes of a kind are called; a number is called a kind, unless it has a word."""
+        if kind.isdecimal() and not self.has_name(kind):
+            return (self.say("kind.number", number=kind),)
+        return self.forms_of(kind)
+
     def count_nodes(self, kind: str, count: int) -> str:
         """Nodes of a kind: 2 employers; without a plural, employer (2)."""
-        forms, number = self.forms_of(kind), self.number(count)
-        if len(forms) == 1 and count != 1:
+        forms, number = self.forms_of_kind(kind), self.number(count)
+        if len(forms) == 1 and (count != 1 or kind.isdecimal()):
             return f"{forms[0]} ({number})"
         return f"{number} {self.form(count, forms)}"
 

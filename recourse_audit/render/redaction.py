@@ -200,7 +200,7 @@ class _Redaction:
         if person == self._subject:
             return person
         words, kind = self._words, self._kind_of(person)
-        name = kind if words is None or not kind else words.name(kind)
+        name = kind if words is None or not kind else words.forms_of_kind(kind)[0]
         if self._level == "subject":
             return name or (SOMEBODY if words is None else words.say("subject.somebody"))
         numbers = self._numbers.setdefault(kind, {})

@@ -149,6 +149,7 @@ def test_without_a_plural_the_number_stands_behind() -> None:
         "1 bank account",
         "bank account (2)",
     ]
+    assert [Words().count_nodes("7", count) for count in (1, 2)] == ["kind 7 (1)", "kind 7 (2)"]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
