@@ -110,17 +110,8 @@ def read_plain(path: Path) -> bytes | None:
 def write_plain(path: Path, content: bytes, flag: int = os.O_TRUNC) -> None:
     """Write a file that only its owner can read; a link in its place is not followed."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | flag, 0o600)
-    try:
-        write_all(handle, content)
-    finally:
-        os.close(handle)
-
-
-def write_all(handle: int, content: bytes) -> None:
-    """Write everything, however little the system takes at once."""
-    rest = memoryview(content)
-    while rest:
-        rest = rest[os.write(handle, rest) :]
+    with open(handle, "wb") as file:  # noqa: PTH123
+        file.write(content)
 
 
 def sync(path: Path) -> None:
@@ -186,13 +177,8 @@ def remove_folder(folder: Path, what: str) -> None:
 
 def remove_if_empty(folder: Path) -> None:
     """Remove a folder if it is there and nothing is in it."""
-    try:
+    if folder.is_dir() and not os.listdir(folder):  # noqa: PTH208
         folder.rmdir()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-            raise
 
 
 @contextmanager
@@ -290,7 +276,8 @@ class BundleFolder:
                 with suppress(PermissionError):  # where the file system knows owners
                     self.folder.chmod(0o700)
                 os.ftruncate(marker, 0)
-                write_all(marker, marker_text(BUNDLE))
+                with open(marker, "wb", closefd=False) as file:
+                    file.write(marker_text(BUNDLE))
                 os.fsync(marker)
                 sync(self.folder)
             yield state
@@ -313,7 +300,6 @@ class BundleFolder:
         remove_if_empty(self.folder / "data")
 
     def write(self, name: str, text: str) -> None:
-        """Write a text into its place."""
         new = self.work / "new"
         write_plain(new, text.encode())
         self.put(name, new)

@@ -41,7 +41,7 @@ from recourse_audit.bundle.layout import (
     sync,
     write_plain,
 )
-from recourse_audit.bundle.signature import Signer
+from recourse_audit.bundle.signature import Signer, read_key_file
 from recourse_audit.bundle.store import chunk_digests
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.bundle import (
@@ -93,23 +93,24 @@ def manifest_text(document: Document[M], manifest: M) -> str:
     return document.write_indented(replace(rest, content=digest_of(document.write(rest))))
 
 
-def parse_manifest(document: Document[M], content: bytes) -> M:
-    """The manifest in a text, if not a byte of it was changed."""
+def open_manifest(document: Document[M], folder: Path) -> tuple[M, bytes]:
+    """The manifest of a folder and its text, if not a byte of it was changed."""
+    content = read_plain(folder / MANIFEST)
+    if content is None:
+        raise DocumentError("is missing")
     manifest = document.read(content)
     if manifest_text(document, manifest).encode() != content:
         raise DocumentError("this manifest was changed after it was sealed; restore it")
-    return manifest
+    return manifest, content
 
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a bundle, if it is as it was written."""
-    content = read_plain(folder / MANIFEST)
-    if content is None:
-        raise InputError(f"{folder / MANIFEST}: is missing; run the audit again")
     try:
-        return parse_manifest(MANIFEST_DOCUMENT, content)
+        return open_manifest(MANIFEST_DOCUMENT, folder)[0]
     except DocumentError as error:
-        raise InputError(f"{folder / MANIFEST}: {error}") from None
+        missing = "; run the audit again" if str(error) == "is missing" else ""
+        raise InputError(f"{folder / MANIFEST}: {error}{missing}") from None
 
 
 def checksums_text(folder: Path, digests: dict[str, str]) -> str:
@@ -141,7 +142,7 @@ def seal_bundle(bundle: BundleFolder, evidence: Evidence, store: sqlite3.Connect
     manifest = Manifest(
         versions=versions(),
         command=evidence.command,
-        fingerprint=fingerprint_digest(evidence.fingerprint),
+        fingerprint=digest_of(FINGERPRINT.write(evidence.fingerprint)),
         inputs=evidence.inputs,
         seed=evidence.fingerprint.seed,
         probes=evidence.probes.with_repeats(counts.repeats),
@@ -159,11 +160,6 @@ def seal_bundle(bundle: BundleFolder, evidence: Evidence, store: sqlite3.Connect
         bundle.write(SIGNATURE, signer.sign(text))
     bundle.write(CHECKSUMS, checksums_text(bundle.folder, manifest.files))
     return manifest
-
-
-def fingerprint_digest(fingerprint: Fingerprint) -> str:
-    """One digest of everything that an audit is of."""
-    return digest_of(FINGERPRINT.write(fingerprint))
 
 
 def count_results(store: sqlite3.Connection) -> Counts:
@@ -205,10 +201,7 @@ def hash_ids(store: sqlite3.Connection, key: bytes) -> tuple[str, ...]:
 
 def read_id_key(path: Path) -> bytes:
     """Read the key for ids: any file of some length that is kept secret."""
-    try:
-        key = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); correct --id-key") from None
+    key = read_key_file(path, "--id-key")
     if len(key) < SHORTEST_KEY:
         raise InputError(
             f"{path}: is too short for a key; --id-key takes at least {SHORTEST_KEY} random bytes, "
@@ -233,12 +226,10 @@ class DerivedFolder:
 
     @property
     def new(self) -> Path:
-        """Where files wait until all are there."""
         return self.bundle / f"{self.name}{NEW}"
 
     @property
     def old(self) -> Path:
-        """Where the folder made before waits until the new one is in its place."""
         return self.bundle / f"{self.name}{OLD}"
 
     def tidy(self) -> None:
@@ -251,10 +242,7 @@ class DerivedFolder:
 
     @contextmanager
     def remake(self, made_with: MadeWith, signer: Signer | None = None) -> Iterator["NewFolder"]:
-        """Give a folder to put files into, which then takes the place of this one.
-
-        The lock of the bundle must be held.
-        """
+        """Give a folder for files, which then replaces this one; the lock must be held."""
         self.tidy()
         new = NewFolder(self.new, self.name)
         try:
@@ -272,11 +260,11 @@ class DerivedFolder:
 
     def read_manifest(self) -> DerivedManifest | None:
         """The folder's manifest, if there is one that was made from this bundle as it is."""
-        try:
+        with suppress(DocumentError):
             manifest = DERIVED_MANIFEST.read(read_plain(self.folder / MANIFEST) or b"")
-        except DocumentError:
-            return None
-        return manifest if manifest.of == digest(self.bundle / MANIFEST) else None
+            if manifest.of == digest(self.bundle / MANIFEST):
+                return manifest
+        return None
 
     def is_there(self, *, paper: bool) -> bool:
         """Whether the folder is there already, made from this bundle, whoever asked for it.
@@ -297,7 +285,6 @@ class NewFolder:
         self.put(MARKER, marker_text(what))
 
     def put(self, name: str, content: bytes) -> None:
-        """Write a file."""
         path = self._path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_plain(path, content)
@@ -326,28 +313,24 @@ class RunLog:
         self._path = path
         self._now = now
         self._before = ""
-        if path.exists():
-            self._resume()
+        if not path.exists():
+            return
+        # Continue after the last line that was written in full.
+        *complete, rest = path.read_bytes().split(b"\n")
+        if rest:
+            os.truncate(path, sum(len(line) + 1 for line in complete))
+        try:
+            self._before = LOG_LINE.read(complete[-1]).hash if complete else ""
+        except DocumentError:
+            raise InputError(
+                f"{path}: its last line is damaged; restore the file, or start over with --fresh"
+            ) from None
 
     def add(self, line: LogLine) -> None:
         """Write down that something happened; the time and the hash are filled in here."""
         whole = _chain(self._before, replace(line, at=self._now()))
         write_plain(self._path, f"{LOG_LINE.write(whole)}\n".encode(), os.O_APPEND)
         self._before = whole.hash
-
-    def _resume(self) -> None:
-        """Continue after the last line that was written in full."""
-        *complete, rest = self._path.read_bytes().split(b"\n")
-        if rest:
-            os.truncate(self._path, sum(len(line) + 1 for line in complete))
-        if complete:
-            try:
-                self._before = LOG_LINE.read(complete[-1]).hash
-            except DocumentError:
-                raise InputError(
-                    f"{self._path}: its last line is damaged; restore the file, or start over "
-                    "with --fresh"
-                ) from None
 
 
 def _chain(before: str, line: LogLine) -> LogLine:
@@ -370,10 +353,7 @@ def is_unbroken(content: bytes) -> bool:
 
 
 def log_days(path: Path) -> tuple[str, str] | None:
-    """The first and the last day that a log tells of (as 2026-11-16, UTC); None if it tells none.
-
-    Nothing in the evidence depends on it: `verify` says whether a line was changed.
-    """
+    """The first and the last day (UTC) that a log tells of, if any; no evidence depends on it."""
     try:
         times = [datetime.fromisoformat(line.at) for line in _read_lines(path.read_bytes())]
         days = sorted(time.astimezone(UTC).date().isoformat() for time in times)

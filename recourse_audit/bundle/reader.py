@@ -49,10 +49,7 @@ RESTORE = "restore it, or run the audit again into another --out"
 
 @dataclass(frozen=True, slots=True)
 class StoredAudit:
-    """An open bundle: what was audited, how far it has come, and what was found.
-
-    For an audit that is not finished, it holds what is done so far.
-    """
+    """An open bundle: what was audited, how far it has come, and what was found so far."""
 
     folder: Path
     connection: sqlite3.Connection
@@ -64,12 +61,10 @@ class StoredAudit:
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """What the audit is of."""
         return FINGERPRINT.read(self._meta("fingerprint"))
 
     @property
     def communities(self) -> Communities:
-        """How people were divided into communities."""
         return COMMUNITIES.read(self._meta("communities"))
 
     @property
@@ -89,7 +84,6 @@ class StoredAudit:
 
     @property
     def days(self) -> tuple[str, str] | None:
-        """The first and the last day of the audit, by its log."""
         return log_days(BundleFolder(folder=self.folder).log)
 
     @property
@@ -132,7 +126,6 @@ class StoredAudit:
         )
 
     def report(self, number: int) -> SubjectReport:
-        """The report on one subject."""
         find = "SELECT document FROM subjects WHERE number = ?"
         [[document]] = self.connection.execute(find, [number])
         return check_consistent(SUBJECT.read(document))
@@ -143,7 +136,6 @@ class StoredAudit:
         return dict(self.connection.execute(find))
 
     def results(self) -> Iterator[Result]:
-        """All results, in the order of subjects."""
         find = "SELECT number, chunk, document FROM subjects ORDER BY number"
         for result in parse_results(self.connection.execute(find)):
             check_consistent(result.report)
@@ -171,7 +163,6 @@ class StoredAudit:
         return report if days is None else replace(report, ran=Days(first=days[0], last=days[1]))
 
     def groups_of(self, number: int) -> dict[str, str]:
-        """One person's values of protected attributes."""
         return read_groups(self.connection, number)
 
     def groups_of_subjects(self) -> dict[int, dict[str, str]]:

@@ -21,7 +21,6 @@ class Signer:
     public: str
 
     def sign(self, text: str) -> str:
-        """The content of the signature file."""
         return signature_text(self.public, self.key.sign(text.encode()).hex())
 
 
@@ -36,7 +35,7 @@ def read_signer(path: Path) -> Signer:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-    content = _content(path, "--sign")
+    content = read_key_file(path, "--sign")
     try:
         key = load_pem_private_key(content, None)
     except TypeError:
@@ -59,7 +58,7 @@ def read_public_key(path: Path) -> str:
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
     try:
-        key = load_pem_public_key(_content(path, "--key"))
+        key = load_pem_public_key(read_key_file(path, "--key"))
     except ValueError:
         key = None
     if not isinstance(key, Ed25519PublicKey):
@@ -86,7 +85,8 @@ def is_signed(text: bytes, signature: str, public: str) -> bool:
     return True
 
 
-def _content(path: Path, option: str) -> bytes:
+def read_key_file(path: Path, option: str) -> bytes:
+    """What is in a file that an option names."""
     try:
         return path.read_bytes()
     except OSError as error:

@@ -5,16 +5,11 @@ so that nothing is half written. With each chunk goes a digest of its documents,
 before they are used. The store is written from it in one go, in one order, so that its bytes depend
 on its content alone; every later stage reads it. `docs/bundle.md` describes its tables.
 
-Both hold what their tables promise, or are refused before anything is read. SQLite keeps a text in
+Both hold what their tables promise, or are refused before anything is read: SQLite keeps a text in
 a column of numbers if somebody puts it there. So all tables are looked through once, when a
-database is opened: their columns, the types and ranges of all values, and whether the people that
-rows are about exist. Later stages rely on it.
-
-Notes
------
-The check takes one pass over each table, without the documents, and one search by key for each row
-that is about a person who need not be there. It raises `sqlite3.IntegrityError`, as a database that
-is damaged itself does, so that both are reported in the same way.
+database is opened: types and ranges in one pass over each table, without the documents, and whether
+the people that rows are about exist with one search by key for each. What fails is an
+`sqlite3.IntegrityError`, as in a database that is damaged itself, and is reported in the same way.
 """
 
 import hashlib
@@ -23,10 +18,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, groupby, islice
+from itertools import groupby
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import NamedTuple
 
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.bundle import (
@@ -44,144 +38,37 @@ from recourse_audit.records.recourse import OUTCOMES, STATUSES, Action, MoveActi
 from recourse_audit.records.search import Tie
 from recourse_audit.records.subject import SubjectReport
 
-LARGEST = 1.7976931348623157e308
 # What reading a damaged database raises; SQLite's own message may quote bytes that are no text.
 DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
-
-
-class _Column(NamedTuple):
-    name: str
-    kind: str
-    filled: bool
-
-
-# What holds in a row besides types; {people} is how many there are.
-IS_TRUTH = "{0} IS NULL OR {0} IN (0, 1)"
-IS_PERSON = "{0} IS NULL OR {0} < {people}"
-IS_SUBJECT = "{0} IN (SELECT number FROM subjects)"
-NEVER_EMPTY = ("decision", "error", "note", "queries", "options", "favourable")
-RULES = {
-    "people": {
-        "number": IS_PERSON,
-        "favourable": IS_TRUTH,
-        "community": IS_PERSON,
-        "favourable_alone": IS_TRUTH,
-        "outcome": IS_TRUTH,
-    },
-    "members": {"person": IS_PERSON},
-    "ties": {"pairs": "length({0}) % 8 = 0"},
-    "planned": {"subject": IS_PERSON},
-    "results": {
-        "subject": "{0} IN (SELECT subject FROM planned)",
-        "chunk": "{0} IN (SELECT chunk FROM chunks)",
-        "document": "{0} IS NOT NULL",
-    },
-    "subjects": {
-        **{name: IS_TRUTH for name, kind in COLUMNS.items() if kind is bool},
-        **dict.fromkeys(NEVER_EMPTY, "{0} IS NOT NULL"),
-        "id": "{0} IS (SELECT p.id FROM people p WHERE p.number = subjects.number)",
-        "status": f"{{0}} IN ({', '.join(map(repr, STATUSES))})",
-        "caveat_grade": f"{{0}} IS NULL OR {{0}} IN ({', '.join(map(repr, GRADES))})",
-        "cheapest_cost": "{0} IS NOT NULL OR status IS NOT 'verified'",
-        "cheapest_held": "{0} IS NULL OR {0} BETWEEN 0 AND most_held",
-        "most_held": "({0} IS NULL) = (tests IS NULL) AND ({0} IS NULL OR {0} <= tests)",
-    },
-    "probabilities": {"subject": IS_SUBJECT, "probability": "{0} BETWEEN 0 AND 1.0001"},
-    "actions": {"subject": IS_SUBJECT, "source": IS_PERSON, "target": IS_PERSON},
-    "droppable": {"subject": IS_SUBJECT, "source": IS_PERSON, "target": IS_PERSON},
-    "common_actions": {
-        "number": "{0} < (SELECT count(*) FROM common_actions)",
-        "do": "({0} IN ('drop', 'add', 'move') AND ties IN (1, 2, 'all') AND moves IS NULL AND "
-        "value IS NULL) OR "
-        "({0} = 'set' AND ties IS NULL AND (moves IS NULL) != (value IS NULL))",
-    },
-    "common_outcomes": {
-        "subject": IS_SUBJECT,
-        "action": "{0} IN (SELECT number FROM common_actions)",
-        "outcome": f"{{0}} IN ({', '.join(repr(outcome) for outcome in OUTCOMES)})",
-        "cost": "({0} IS NOT NULL) = (outcome = 'serves')",
-    },
-}
-
-
-def check_tables(store: sqlite3.Connection, schema: Sequence[str]) -> None:
-    """Refuse a database whose tables are not those of a schema, or hold what they cannot hold."""
-    with closing(sqlite3.connect(":memory:")) as sound:
-        for statement in schema:
-            sound.execute(statement)
-        tables = {
-            name: _columns(sound, name)
-            for (name,) in sound.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
-        }
-    for name, columns in tables.items():
-        actual = _columns(store, name)
-        if not actual:
-            raise sqlite3.IntegrityError(f"no such table: {name}")
-        if actual != columns:
-            raise sqlite3.IntegrityError(f"the table {name} has other columns")
-    [[people, last]] = store.execute("SELECT count(*), coalesce(max(number), -1) FROM people")
-    if last != people - 1:
-        raise sqlite3.IntegrityError("people are missing")
-    [[settled]] = store.execute("SELECT count(community) FROM people")
-    if settled not in (0, people):
-        raise sqlite3.IntegrityError("not everybody has a community")
-    for name, columns in tables.items():
-        for column in columns:
-            _check_column(store, name, column, people)
-
-
-def check_attributes(store: sqlite3.Connection, attributes: Iterable[str]) -> None:
-    """Refuse a database in which not everybody has a value for each protected attribute."""
-    [[people]] = store.execute("SELECT count(*) FROM people")
-    counts = dict(store.execute("SELECT attribute, count(*) FROM members GROUP BY attribute"))
-    for name in attributes:
-        if counts.pop(name, 0) != people:
-            raise sqlite3.IntegrityError(f"not everybody has a value of {name!r}")
-    if counts:
-        raise sqlite3.IntegrityError(f"{next(iter(counts))!r} is no protected attribute")
-
-
-def _columns(store: sqlite3.Connection, table: str) -> list[_Column]:
-    rows = store.execute('SELECT name, type, "notnull" OR pk FROM pragma_table_info(?)', (table,))
-    return [_Column(name, kind, bool(filled)) for name, kind, filled in rows]
-
-
-def _check_column(store: sqlite3.Connection, table: str, column: _Column, people: int) -> None:
-    conditions = [_type_condition(column)]
-    rule = RULES.get(table, {}).get(column.name)
-    if rule is not None:
-        conditions.append(rule.format(column.name, people=people))
-    holds = " AND ".join(f"({condition})" for condition in conditions)
-    wrong = f"SELECT 1 FROM {table} WHERE NOT coalesce({holds}, 0) LIMIT 1"  # noqa: S608
-    if store.execute(wrong).fetchone() is not None:
-        raise sqlite3.IntegrityError(
-            f"the table {table} holds an impossible value of {column.name}"
-        )
-
-
-def _type_condition(column: _Column) -> str:
-    name, kind = column.name, column.kind
-    typed = f"typeof({name}) = '{kind.lower()}'"
-    if not kind:  # a number, or the name of a category
-        finite = f"typeof({name}) IN ('integer', 'real') AND abs({name}) <= {LARGEST!r}"
-        typed = f"typeof({name}) = 'text' OR ({finite})"
-    elif kind == "INTEGER":
-        typed += f" AND {name} >= 0"
-    elif kind == "REAL":
-        typed += f" AND abs({name}) <= {LARGEST!r}"
-    return typed if column.filled else f"{name} IS NULL OR ({typed})"
-
-
 # Change whenever a table or the format of documents does; other versions are refused.
-VERSION, CHECKPOINT_VERSION = 9, 8
-_TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "INTEGER"}
-# Both databases have these.
+VERSION, CHECKPOINT_VERSION = 10, 9
+# What holds of every value, by the type of its column; NULL is what the tables themselves forbid.
+HOLDS = {
+    "TEXT": "typeof({0}) IN ('text', 'null')",
+    "BLOB": "typeof({0}) = 'blob' AND length({0}) % 8 = 0",
+    "BOOLEAN": "{0} IN (0, 1)",
+    "INTEGER": "typeof({0}) IN ('integer', 'null') AND {0} >= 0",
+    "REAL": "typeof({0}) IN ('real', 'null') AND abs({0}) < 9e999",
+    "": "typeof({0}) != 'blob' AND (typeof({0}) = 'text' OR abs({0}) < 9e999)",
+}
+# What else holds of every row.
+RULES = {
+    "subjects": f"status IN {STATUSES} AND (status != 'verified' OR cheapest_cost IS NOT NULL) "
+    f"AND caveat_grade IN {GRADES} AND cheapest_held <= most_held AND most_held <= tests "
+    "AND (most_held IS NULL) = (tests IS NULL)",
+    "probabilities": "probability <= 1.0001",
+    "common_actions": "CASE WHEN do IN ('drop', 'add', 'move') "
+    "THEN coalesce(ties IN (1, 2, 'all'), 0) AND moves IS NULL AND value IS NULL "
+    "ELSE do = 'set' AND ties IS NULL AND (moves IS NULL) != (value IS NULL) END",
+    "common_outcomes": f"outcome IN {OUTCOMES} AND (cost IS NOT NULL) = (outcome = 'serves')",
+}
+# Both databases have these. Communities are numbered, and there are no more of them than people.
 PEOPLE = """CREATE TABLE people (
-  number INTEGER PRIMARY KEY, id TEXT NOT NULL, decision TEXT NOT NULL, favourable INTEGER,
-  community INTEGER, favourable_alone INTEGER, outcome INTEGER, score REAL
+  number INTEGER PRIMARY KEY, id TEXT NOT NULL, decision TEXT NOT NULL, favourable BOOLEAN,
+  community INTEGER REFERENCES people, favourable_alone BOOLEAN, outcome BOOLEAN, score REAL
 )"""
 MEMBERS = """CREATE TABLE members (
-  person INTEGER NOT NULL, attribute TEXT NOT NULL, value TEXT NOT NULL,
+  person INTEGER NOT NULL REFERENCES people, attribute TEXT NOT NULL, value TEXT NOT NULL,
   PRIMARY KEY (person, attribute)
 ) WITHOUT ROWID"""
 TIES = "CREATE TABLE ties (block INTEGER PRIMARY KEY, pairs BLOB NOT NULL)"
@@ -191,10 +78,18 @@ CHECKPOINT_SCHEMA = (
     PEOPLE,
     MEMBERS,
     TIES,
-    "CREATE TABLE planned (subject INTEGER PRIMARY KEY)",
-    "CREATE TABLE results (subject INTEGER PRIMARY KEY, chunk INTEGER NOT NULL, document TEXT)",
+    "CREATE TABLE planned (subject INTEGER PRIMARY KEY REFERENCES people)",
+    """CREATE TABLE results (
+  subject INTEGER PRIMARY KEY REFERENCES planned, chunk INTEGER NOT NULL REFERENCES chunks,
+  document TEXT NOT NULL
+)""",
     "CREATE TABLE chunks (chunk INTEGER PRIMARY KEY, content TEXT NOT NULL)",
 )
+_TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bool: "BOOLEAN"}
+_FILLED = ("id", "decision", "favourable", "status", "error", "note", "queries", "options")
+_SUMMARY = [
+    f"{name} {_TYPES[kind]}{' NOT NULL' * (name in _FILLED)}" for name, kind in COLUMNS.items()
+]
 SCHEMA = (
     META,
     PEOPLE,
@@ -202,30 +97,31 @@ SCHEMA = (
     MEMBERS,
     TIES,
     f"""CREATE TABLE subjects (
-  number INTEGER PRIMARY KEY, chunk INTEGER NOT NULL,
-  {", ".join(f"{name} {_TYPES[kind]}" for name, kind in COLUMNS.items())},
-  document TEXT NOT NULL
+  number INTEGER PRIMARY KEY REFERENCES people, chunk INTEGER NOT NULL, {", ".join(_SUMMARY)},
+  document TEXT NOT NULL, FOREIGN KEY (id) REFERENCES people (id)
 )""",
     """CREATE TABLE probabilities (
-  subject INTEGER NOT NULL, class TEXT NOT NULL, probability REAL NOT NULL,
+  subject INTEGER NOT NULL REFERENCES subjects, class TEXT NOT NULL, probability REAL NOT NULL,
   PRIMARY KEY (subject, class)
 ) WITHOUT ROWID""",
     """CREATE TABLE actions (
-  subject INTEGER NOT NULL, option INTEGER NOT NULL, action INTEGER NOT NULL,
-  tie INTEGER NOT NULL, do TEXT NOT NULL, kind TEXT, source INTEGER, target INTEGER,
-  attribute TEXT, before, after, cost REAL NOT NULL, PRIMARY KEY (subject, option, action, tie)
+  subject INTEGER NOT NULL REFERENCES subjects, option INTEGER NOT NULL, action INTEGER NOT NULL,
+  tie INTEGER NOT NULL, do TEXT NOT NULL, kind TEXT, source INTEGER REFERENCES people,
+  target INTEGER REFERENCES people, attribute TEXT, before, after, cost REAL NOT NULL,
+  PRIMARY KEY (subject, option, action, tie)
 ) WITHOUT ROWID""",
     """CREATE TABLE droppable (
-  subject INTEGER NOT NULL, place INTEGER NOT NULL, kind TEXT NOT NULL, source INTEGER NOT NULL,
-  target INTEGER NOT NULL, PRIMARY KEY (subject, place)
+  subject INTEGER NOT NULL REFERENCES subjects, place INTEGER NOT NULL, kind TEXT NOT NULL,
+  source INTEGER NOT NULL REFERENCES people, target INTEGER NOT NULL REFERENCES people,
+  PRIMARY KEY (subject, place)
 ) WITHOUT ROWID""",
     """CREATE TABLE common_actions (
   number INTEGER PRIMARY KEY, do TEXT NOT NULL, what TEXT NOT NULL, ties, moves REAL,
   value TEXT, unit TEXT NOT NULL
 )""",
     """CREATE TABLE common_outcomes (
-  subject INTEGER NOT NULL, action INTEGER NOT NULL, outcome TEXT NOT NULL, cost REAL,
-  PRIMARY KEY (subject, action)
+  subject INTEGER NOT NULL REFERENCES subjects, action INTEGER NOT NULL REFERENCES common_actions,
+  outcome TEXT NOT NULL, cost REAL, PRIMARY KEY (subject, action)
 ) WITHOUT ROWID""",
 )
 
@@ -250,6 +146,38 @@ def parse_results(rows: Iterable[tuple[int, int, str]]) -> Iterator[Result]:
         yield Result(subject=subject, chunk=chunk, document=document, report=report)
 
 
+def check_tables(store: sqlite3.Connection, schema: Sequence[str]) -> None:
+    """Refuse a database whose tables are not those of a schema, or hold what they cannot hold."""
+    tables = dict(store.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))
+    for statement in (each for each in schema if each.startswith("CREATE TABLE")):
+        name = statement.split()[2]
+        if tables.get(name) != statement:
+            problem = f"the table {name} is another" if name in tables else f"no such table: {name}"
+            raise sqlite3.IntegrityError(problem)
+        columns = store.execute("SELECT name, type FROM pragma_table_info(?)", (name,))
+        holds = [HOLDS[kind].format(column) for column, kind in columns]
+        rules = " AND ".join([*holds, RULES.get(name, "1")])
+        if store.execute(f"SELECT 1 FROM {name} WHERE NOT ({rules})").fetchone():  # noqa: S608
+            raise sqlite3.IntegrityError(f"the table {name} holds an impossible value")
+        numbered = f"SELECT count(*) - 1 - coalesce(max(number), -1) FROM {name}"  # noqa: S608
+        # By these numbers arrays are indexed.
+        if name in ("people", "common_actions") and store.execute(numbered).fetchone() != (0,):
+            raise sqlite3.IntegrityError(f"{name.replace('_', ' ')} are missing")
+    for name, _, target, _ in store.execute("PRAGMA foreign_key_check"):
+        raise sqlite3.IntegrityError(f"the table {name} is about {target} that are not there")
+
+
+def check_attributes(store: sqlite3.Connection, attributes: Iterable[str]) -> None:
+    """Refuse a database in which not everybody has a value for each protected attribute."""
+    [[people]] = store.execute("SELECT count(*) FROM people")
+    counts = dict(store.execute("SELECT attribute, count(*) FROM members GROUP BY attribute"))
+    for name in attributes:
+        if counts.pop(name, 0) != people:
+            raise sqlite3.IntegrityError(f"not everybody has a value of {name!r}")
+    if counts:
+        raise sqlite3.IntegrityError(f"{next(iter(counts))!r} is no protected attribute")
+
+
 def read_meta(store: sqlite3.Connection) -> dict[str, str]:
     """What a database says about the audit, by key; empty if the audit has just begun."""
     return dict(store.execute("SELECT key, value FROM meta"))
@@ -271,11 +199,9 @@ def insert_rows(
     store: sqlite3.Connection, table: str, rows: Iterable[tuple[Value | bytes, ...]]
 ) -> None:
     """Write rows into a table; there may be none."""
-    remaining = iter(rows)
-    for first in islice(remaining, 1):
-        places = ", ".join("?" * len(first))
-        insert = f"INSERT INTO {table} VALUES ({places})"  # noqa: S608
-        store.executemany(insert, chain([first], remaining))
+    [[columns]] = store.execute("SELECT count(*) FROM pragma_table_info(?)", (table,))
+    places = ", ".join("?" * columns)
+    store.executemany(f"INSERT INTO {table} VALUES ({places})", rows)  # noqa: S608
 
 
 def chunk_digests(rows: Iterable[tuple[int, int, str]]) -> Iterator[ChunkDigest]:
@@ -304,7 +230,6 @@ class Checkpoint:
         self.connection = connection
 
     def results(self) -> Iterator[Result]:
-        """All results, in the order of subjects."""
         find = "SELECT subject, chunk, document FROM results ORDER BY subject"
         return parse_results(self.connection.execute(find))
 
@@ -362,7 +287,6 @@ class CheckpointWriter(Checkpoint):
     """A checkpoint that is open for writing; nobody else can open it meanwhile."""
 
     def __init__(self, path: Path) -> None:
-        """Open the checkpoint, or begin one."""
         super().__init__(sqlite3.connect(path, isolation_level=None, timeout=1.0))
         self.connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         self.connection.execute("PRAGMA journal_mode = WAL")
@@ -399,7 +323,6 @@ class CheckpointWriter(Checkpoint):
         self.connection.execute("COMMIT")
 
     def add(self, chunk: int, documents: dict[int, str]) -> None:
-        """Keep a finished chunk."""
         rows = sorted(documents.items())
         [done] = chunk_digests((chunk, *row) for row in rows)
         self.connection.execute("BEGIN")
@@ -430,10 +353,7 @@ def _leave_no_trace(path: Path) -> Iterator[None]:
 
 
 def fill_store(store: sqlite3.Connection, checkpoint: Checkpoint) -> Iterator[Result]:
-    """Write all that was found into an empty database, in one transaction.
-
-    Gives each result when its rows are written; the transaction ends after the last.
-    """
+    """Write results into an empty database, and give each; one transaction, to the last of them."""
     store.execute("PRAGMA page_size = 4096")
     store.execute("PRAGMA journal_mode = OFF")
     store.execute(f"PRAGMA user_version = {VERSION}")
@@ -443,58 +363,46 @@ def fill_store(store: sqlite3.Connection, checkpoint: Checkpoint) -> Iterator[Re
     for table in ("meta", "people", "members", "ties"):
         copy_table(checkpoint.connection, store, table)
     for result in checkpoint.results():
-        for table, rows in _rows_of(result, store):
+        for table, rows in _rows_of(result, store).items():
             insert_rows(store, table, rows)
         yield result
     store.execute("COMMIT")
 
 
-def _rows_of(
-    result: Result, store: sqlite3.Connection
-) -> Iterator[tuple[str, Iterable[tuple[Value, ...]]]]:
+def _rows_of(result: Result, store: sqlite3.Connection) -> dict[str, list[tuple[Value, ...]]]:
     """The rows of one subject, by table; those of common actions with the first who has any."""
     subject, report = result.subject, result.report
-    row = (subject, result.chunk, *summary_of(report).values(), result.document)
-    yield "subjects", [row]
-    yield "probabilities", ((subject, *row) for row in sorted(report.subject.probabilities.items()))
+    rows: dict[str, list[tuple[Value, ...]]] = {
+        "subjects": [(subject, result.chunk, *summary_of(report).values(), result.document)],
+        "probabilities": [(subject, *row) for row in sorted(report.subject.probabilities.items())],
+    }
     if report.recourse is None:
-        return
-    yield (
-        "actions",
-        (
-            (subject, place, step, *row)
-            for place, option in enumerate(report.recourse.options)
-            for step, action in enumerate(option.actions)
-            for row in _action_rows(action, report.subject.id, store)
-        ),
-    )
-    yield (
-        "droppable",
-        (
-            (subject, place, droppable.kind, *ends)
-            for place, droppable in enumerate(report.recourse.droppable)
-            if None not in (ends := _ends(droppable.tie, store))
-        ),
-    )
+        return rows
+    rows["actions"] = [
+        (subject, place, step, *row)
+        for place, option in enumerate(report.recourse.options)
+        for step, action in enumerate(option.actions)
+        for row in _action_rows(action, report.subject.id, store)
+    ]
+    rows["droppable"] = [
+        (subject, place, droppable.kind, *ends)
+        for place, droppable in enumerate(report.recourse.droppable)
+        if None not in (ends := _ends(droppable.tie, store))
+    ]
     outcomes = report.recourse.common_actions
-    actions: list[tuple[Value, ...]] = [
+    rows["common_actions"] = [
         (number, *attrgetter("do", "what", "ties", "by", "to", "unit")(outcome.action))
         for number, outcome in enumerate(outcomes)
     ]
-    if actions:
-        before = store.execute("SELECT * FROM common_actions ORDER BY number").fetchall()
-        if not before:
-            yield "common_actions", actions
-        elif before != actions:
-            raise DocumentError("two reports of one audit have different common actions")
-    yield (
-        "common_outcomes",
-        (
-            (subject, number, outcome.outcome, outcome.cost)
-            for number, outcome in enumerate(outcomes)
-            if outcome.outcome != "does_not_apply"
-        ),
-    )
+    before = store.execute("SELECT * FROM common_actions ORDER BY number").fetchall()
+    if before and outcomes and before != rows.pop("common_actions"):
+        raise DocumentError("two reports of one audit have different common actions")
+    rows["common_outcomes"] = [
+        (subject, number, outcome.outcome, outcome.cost)
+        for number, outcome in enumerate(outcomes)
+        if outcome.outcome != "does_not_apply"
+    ]
+    return rows
 
 
 def _action_rows(

@@ -1,8 +1,9 @@
 """Subjects as files that other programs read: JSON lines, CSV and Parquet, written in one pass."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,20 +25,30 @@ def write_tables(checkpoint: Checkpoint, settings: Settings, files: dict[str, Pa
     Every document is read once, however many files are written from it. `files` has the path of
     each file by the ending of its name.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     files["sqlite"].unlink(missing_ok=True)
+    schema = arrow_schema(settings)
     with (
         files["jsonl"].open("w", encoding="utf-8", newline="\n") as lines,
         files["csv"].open("w", encoding="utf-8", newline="") as csv,
-        _parquet(files["parquet"], settings) as add_row,
+        closing(pq.ParquetWriter(files["parquet"], schema)) as parquet,
         closing(sqlite3.connect(files["sqlite"], isolation_level=None)) as store,
     ):
-        csv.writelines(csv_lines([table_columns(settings)]))
-        for result in fill_store(store, checkpoint):
-            groups = read_groups(checkpoint.connection, result.subject)
-            row = table_row(result, groups, settings)
-            lines.write(f"{result.document}\n")
-            csv.writelines(csv_lines([row.values()]))  # guarded against formulas
-            add_row(row)
+
+        def write_texts() -> Iterator[dict[str, Value]]:
+            csv.writelines(csv_lines([table_columns(settings)]))
+            for result in fill_store(store, checkpoint):
+                groups = read_groups(checkpoint.connection, result.subject)
+                row = table_row(result, groups, settings)
+                lines.write(f"{result.document}\n")
+                csv.writelines(csv_lines([row.values()]))  # guarded against formulas
+                yield row
+
+        rows = write_texts()
+        while several := list(islice(rows, ROWS_TOGETHER)):
+            parquet.write_table(pa.Table.from_pylist(several, schema=schema))
 
 
 def table_columns(settings: Settings) -> dict[str, ColumnType]:
@@ -65,30 +76,6 @@ def arrow_schema(settings: Settings) -> "pa.Schema":
 
     types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
     return pa.schema([(name, types[kind]) for name, kind in table_columns(settings).items()])
-
-
-@contextmanager
-def _parquet(path: Path, settings: Settings) -> Iterator[Callable[[dict[str, Value]], None]]:
-    """Write rows with types, many at a time."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    schema = arrow_schema(settings)
-    rows: list[dict[str, Value]] = []
-    with closing(pq.ParquetWriter(path, schema)) as writer:
-
-        def flush() -> None:
-            if rows:
-                writer.write_table(pa.Table.from_pylist(rows, schema=schema))
-                rows.clear()
-
-        def add(row: dict[str, Value]) -> None:
-            rows.append(row)
-            if len(rows) == ROWS_TOGETHER:
-                flush()
-
-        yield add
-        flush()
 
 
 def arrow_table(stored: StoredAudit) -> "pa.Table":

@@ -27,7 +27,7 @@ from recourse_audit.bundle.manifest import (
     count_results,
     digest,
     is_unbroken,
-    parse_manifest,
+    open_manifest,
 )
 from recourse_audit.bundle.signature import is_signed
 from recourse_audit.bundle.store import open_store
@@ -48,11 +48,8 @@ def verify_bundle(folder: Path, public_key: str | None = None) -> Verification:
         raise InputError(
             f"{folder}: this audit is not finished; rerun the same `run` command to resume"
         )
-    content = read_plain(folder / MANIFEST)
-    if content is None:
-        return Verification(problems=(f"{MANIFEST}: is missing",))
     try:
-        manifest = parse_manifest(MANIFEST_DOCUMENT, content)
+        manifest, content = open_manifest(MANIFEST_DOCUMENT, folder)
     except DocumentError as error:
         return Verification(problems=(f"{MANIFEST}: {error}",))
     return Verification(
@@ -98,14 +95,9 @@ def _bundle_problems(
 
 
 def _folder_problems(bundle: Path, name: str, public_key: str | None) -> Iterator[str]:
-    """What is wrong with pages or letters."""
     folder = bundle / name
-    content = read_plain(folder / MANIFEST)
-    if content is None:
-        yield f"{MANIFEST}: is missing"
-        return
     try:
-        manifest = parse_manifest(DERIVED_MANIFEST, content)
+        manifest, content = open_manifest(DERIVED_MANIFEST, folder)
     except DocumentError as error:
         yield f"{MANIFEST}: {error}"
         return
@@ -119,10 +111,7 @@ def _folder_problems(bundle: Path, name: str, public_key: str | None) -> Iterato
 
 
 def _find_added(
-    folder: Path,
-    manifest: SealedManifest,
-    more: Collection[str] = (),
-    apart: Collection[str] = (),
+    folder: Path, manifest: SealedManifest, more: Collection[str] = (), apart: Collection[str] = ()
 ) -> Iterator[str]:
     """Files that the manifest does not name, nor `more`; folders `apart` have their own."""
     known = {*manifest.files, *more, MANIFEST, CHECKSUMS, SIGNATURE if manifest.signed_by else ""}
@@ -134,7 +123,6 @@ def _find_added(
 
 
 def _find_altered(folder: Path, manifest: SealedManifest) -> Iterator[str]:
-    """Files that are missing or were changed."""
     for name, value in manifest.files.items():
         path = folder / name
         if not path.is_file():

@@ -55,15 +55,7 @@ def work_on(job: AuditJob, part: Part, timeout: float) -> Answers | Failed:
 
 
 class DaskPool:
-    """Workers of a Dask cluster.
-
-    Parameters
-    ----------
-    address
-        Of the scheduler, such as tcp://10.0.0.1:8786.
-    timeout
-        Seconds that a part may take.
-    """
+    """Workers of a cluster, by the address of its scheduler; a part may take `timeout` seconds."""
 
     def __init__(self, address: str, *, timeout: float) -> None:
         self._address = address
@@ -72,7 +64,6 @@ class DaskPool:
     def run(
         self, job: AuditJob, queue: ChunkQueue, say: Say
     ) -> Generator[FinishedChunk, None, None]:
-        """Hand out parts until every chunk is finished."""
         distributed = _import_distributed()
         with self._connect(distributed) as client:
             room = PARTS_PER_WORKER * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))

@@ -41,7 +41,6 @@ from recourse_audit.bundle.manifest import (
     count_results,
     digest,
     digest_of,
-    fingerprint_digest,
     hash_ids,
     read_manifest,
     seal_bundle,
@@ -49,12 +48,7 @@ from recourse_audit.bundle.manifest import (
 )
 from recourse_audit.bundle.reader import StoredAudit, open_stored_audit
 from recourse_audit.bundle.signature import Signer
-from recourse_audit.bundle.store import (
-    CheckpointWriter,
-    check_attributes,
-    open_store,
-    read_meta,
-)
+from recourse_audit.bundle.store import CheckpointWriter, check_attributes, open_store, read_meta
 from recourse_audit.bundle.tables import write_tables
 from recourse_audit.errors import DocumentError, InputError, SettingsError
 from recourse_audit.execute.worker import (
@@ -137,16 +131,6 @@ def find_changes(now: Fingerprint, before: Fingerprint) -> list[str]:
     return [words for name, words in WORDS.items() if getattr(now, name) != getattr(before, name)]
 
 
-def describe_command(selection: Selection) -> Command:
-    """Whom the audit was asked to be about; a file of ids by its name alone."""
-    listed = is_file(Path(selection.subjects))
-    return Command(
-        subjects=Path(selection.subjects).name if listed else selection.subjects,
-        sample=selection.sample,
-        stratify=selection.stratify,
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """What to audit, and where to put it; `origin` is the file that the settings came from."""
@@ -212,17 +196,13 @@ def run_audit(
             with closing(CheckpointWriter(bundle.checkpoint)) as checkpoint:
                 _begin_or_resume(bundle, plan, checkpoint)
                 log = RunLog(bundle.log, now)
-                audited = fingerprint_digest(plan.evidence.fingerprint)
+                audited = digest_of(FINGERPRINT.write(plan.evidence.fingerprint))
                 log.add(LogLine(event="started", fingerprint=audited, subjects=len(plan.subjects)))
                 _work(bundle, plan, checkpoint, executor, progress, log)
                 statuses = _seal(bundle, plan, checkpoint, progress)
                 log.add(LogLine(event="finished", statuses=statuses))
             bundle.end()
-    return RunSummary(
-        subjects=len(plan.subjects),
-        statuses=statuses,
-        finished_before=finished,
-    )
+    return RunSummary(subjects=len(plan.subjects), statuses=statuses, finished_before=finished)
 
 
 def _make_plan(request: Request) -> _Plan:
@@ -237,6 +217,8 @@ def _make_plan(request: Request) -> _Plan:
     agreement = _agreement(request, decisions)
     subjects = select_subjects(audit, answers, request.selection)
     folder, inputs = request.origin.parent, inputs_of(audit)
+    chosen, named = request.selection, Path(request.selection.subjects)
+    whom = named.name if is_file(named) else chosen.subjects  # a file of ids by its name alone
     return _Plan(
         audit=audit,
         answers=answers,
@@ -245,7 +227,7 @@ def _make_plan(request: Request) -> _Plan:
         subjects=subjects,
         settings=settings_text(audit.settings, folder),
         evidence=Evidence(
-            command=describe_command(request.selection),
+            command=Command(subjects=whom, sample=chosen.sample, stratify=chosen.stratify),
             fingerprint=make_fingerprint(audit, inputs, folder, subjects),
             inputs=inputs,
             probes=audit.probes,
@@ -333,7 +315,6 @@ def _work(
     progress: Progress,
     log: RunLog,
 ) -> None:
-    """Have all chunks worked on that are not finished yet."""
     finished = checkpoint.chunks()
     chunks = list(chunks_of(plan.audit, plan.subjects))
     cut = {chunk.chunk: {*chunk.subjects} for chunk in chunks}
@@ -390,8 +371,7 @@ def _seal(
 
 def _count_statuses(bundle: BundleFolder, plan: _Plan) -> dict[RecourseStatus, int]:
     """Count subjects by status in a bundle that may be passed off as what was asked for."""
-    if bundle.work.is_dir():  # empty, of a run that was killed in its last moment
-        remove_if_empty(bundle.work)
+    remove_if_empty(bundle.work)  # of a run that was killed in its last moment
     signer, key = plan.evidence.signer, plan.evidence.id_key
     with open_store(bundle.store) as store:
         _refuse_changes(bundle, plan, read_meta(store))

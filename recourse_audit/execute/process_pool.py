@@ -80,7 +80,8 @@ def settle(
 
 def serve(connection: Connection, job: Job[Task, Answer]) -> None:
     """What a worker process does: open the job, then answer each task until the pipe closes."""
-    _ask_the_kernel()
+    if sys.platform == "linux":  # has it end this process with its parent, also in a long call
+        CDLL(None).prctl(SIGNAL_AT_PARENTS_DEATH, signal.SIGKILL)
     Thread(target=_end_with_parent, daemon=True).start()
     try:
         answer = job.open()
@@ -96,12 +97,6 @@ def serve(connection: Connection, job: Job[Task, Answer]) -> None:
         answered = answer(task)
         with suppress(OSError):  # the parent may have been killed, which ends this process, too
             connection.send(answered)
-
-
-def _ask_the_kernel() -> None:
-    """Have Linux end this process with its parent, also in a call that lets no thread run."""
-    if sys.platform == "linux":
-        CDLL(None).prctl(SIGNAL_AT_PARENTS_DEATH, signal.SIGKILL)
 
 
 def _end_with_parent() -> None:
@@ -150,17 +145,7 @@ class _Worker(Generic[Task]):
 
 
 class ProcessPool(Generic[Task, Answer, Finished]):
-    """Processes on this machine.
-
-    Parameters
-    ----------
-    timeout
-        Seconds that a task may take.
-    clock
-        Seconds that never go back; only deadlines depend on it.
-    serve
-        What a worker process does.
-    """
+    """Processes on this machine; a task may take `timeout` seconds of the `clock`."""
 
     def __init__(
         self,

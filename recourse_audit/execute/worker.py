@@ -76,11 +76,7 @@ class Part:
         """
         return self.deaths == 0 and (self.whole or len(self.subjects) == 1)
 
-    def retry(self) -> "Part":
-        return replace(self, deaths=self.deaths + 1)
-
     def only(self, wanted: Collection[int]) -> "Part":
-        """The part with only these of its subjects."""
         kept = [pair for pair in zip(self.subjects, self.bounds, strict=True) if pair[0] in wanted]
         subjects, bounds = zip(*kept, strict=True)
         return Part(chunk=self.chunk, subjects=subjects, bounds=bounds, whole=False)
@@ -137,7 +133,6 @@ class ChunkQueue:
         return len(self._chunks)
 
     def put(self, part: Part) -> None:
-        """Let a part wait."""
         heapq.heappush(self._waiting, (-sum(part.bounds), part.chunk, part.subjects, part))
 
     def take(self) -> Part | None:
@@ -155,7 +150,7 @@ class ChunkQueue:
         `sudden` is the death of a worker, which may have had another cause.
         """
         if sudden and part.patient:
-            self.put(part.retry())
+            self.put(replace(part, deaths=part.deaths + 1))
         elif len(part.subjects) > 1:
             for half in part.halves():
                 self.put(half)
@@ -309,7 +304,6 @@ class AuditJob:
     versions: dict[str, str]
 
     def open(self) -> Callable[[Part], Answers | Failed]:
-        """Called in each worker."""
         return Worker(self).work
 
 

@@ -287,13 +287,10 @@ class SummaryRow(Record):
         return tuple(getattr(self, name) for name in COLUMNS)
 
 
-def _column_types() -> dict[str, ColumnType]:
-    hints = get_type_hints(SummaryRow)
-    names = SummaryRow.__dataclass_fields__
-    return {name: (get_args(hints[name]) or (hints[name],))[0] for name in names}
-
-
-COLUMNS = _column_types()
+_HINTS = get_type_hints(SummaryRow)
+COLUMNS: dict[str, ColumnType] = {
+    name: (get_args(_HINTS[name]) or (_HINTS[name],))[0] for name in SummaryRow.__dataclass_fields__
+}
 
 
 def summary_of(report: SubjectReport) -> SummaryRow:

@@ -424,10 +424,10 @@ def test_a_checkpoint_of_another_version_is_refused(folder: Path, tmp_path: Path
     with BundleFolder(folder=tmp_path / "bundle").hold():
         path.parent.mkdir()
     with closing(sqlite3.connect(path)) as store:
-        store.execute("PRAGMA user_version = 9")
+        store.execute("PRAGMA user_version = 99")
     finished = command("run", "--no-pages", folder / "audit.toml", "--out", tmp_path / "bundle")
     assert finished.code == 2
-    assert "was begun by a program that writes version 9" in one_line(finished)
+    assert "was begun by a program that writes version 99" in one_line(finished)
 
 
 def unfinished(folder: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> BundleFolder:

@@ -134,7 +134,7 @@ def _add_subject(store: sqlite3.Connection, number: int, one: Person) -> None:
         error=one.error or "",
         note="",
         queries=1,
-        favourable=one.favourable,
+        favourable=bool(one.favourable),
         options=max(1, len(one.options)) if found else 0,
         cheapest_cost=one.cost if found else None,
         simulatability=one.simulatability,
