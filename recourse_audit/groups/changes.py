@@ -110,17 +110,11 @@ def _read_ends(store: sqlite3.Connection, query: str, advised: Ints) -> Ints:
     rows = np.array(list(store.execute(query)), np.int64).reshape(-1, 3)
     subject, low, high = rows[np.isin(rows[:, 0], advised)].T
     ends = np.stack([np.concatenate([subject, subject]), np.concatenate([low, high])])
-    leading: Ints = ends[:, ends[0] != ends[1]]
-    return leading
+    return np.asarray(ends[:, ends[0] != ends[1]])
 
 
 def _cut_off_table(
-    inputs: Inputs,
-    grouping: Grouping,
-    which: Which,
-    dropped: Ints,
-    droppable: Ints,
-    people: int,
+    inputs: Inputs, grouping: Grouping, which: Which, dropped: Ints, droppable: Ints, people: int
 ) -> CutOffTable:
     few = people < inputs.settings.smallest
     any_dropped = not few and dropped.size > 0
@@ -274,20 +268,28 @@ def choose_options(
     needs = np.array([[kind in choice for kind in kinds] for choice in choices], dtype=np.float64)
     patterns = Counter(options.values())
     has = np.array([[c in row for c in choices] for row in patterns], dtype=np.float64)
-    people = np.array([*patterns.values()])
     pattern_of = {row: place for place, row in enumerate(patterns)}
     of_subject = np.array([pattern_of[several] for several in options.values()], dtype=np.int64)
-    chosen = np.zeros(len(kinds), dtype=bool)
-    served = np.zeros(len(patterns), dtype=bool)
+    for place, served in choose_in_turn(has, needs, np.array([*patterns.values()])):
+        changes = tuple(Change(do=do, what=what) for do, what in sorted(choices[place]))
+        yield changes, served[of_subject]
+
+
+def choose_in_turn(has: Floats, needs: Floats, people: Ints) -> Iterator[tuple[int, Mask]]:
+    """Choose what serves most more until every pattern of people is served; of several, the first.
+
+    `has` says which choices serve a pattern, and `needs` of which kinds a choice is made: with all
+    of them chosen, it is chosen too. Yields each choice, and which patterns are served so far.
+    """
+    chosen = np.zeros(needs.shape[-1], dtype=bool)
+    served = np.zeros(len(has), dtype=bool)
     while not served.all():
-        # Whom each choice would serve besides; the first by name if several serve most.
         missing = (~((needs > 0) | chosen)).astype(np.float64)
         reached = has @ (needs @ missing.T == 0).astype(np.float64) > 0
         place = int((people * ~served @ reached).argmax())
         chosen |= needs[place] > 0
         served = has @ (needs @ ~chosen == 0) > 0
-        changes = tuple(Change(do=do, what=what) for do, what in sorted(choices[place]))
-        yield changes, served[of_subject]
+        yield place, served
 
 
 # ---------------------------------------------------------------- one action for all
@@ -313,12 +315,11 @@ def smallest_set(serves: Mask, wanted: int) -> ChosenSet | None:
 
 def greedy_set(patterns: Mask, people: Ints, wanted: int) -> tuple[int, ...]:
     """Take the action that serves most of those left until as many as wanted are served."""
-    left = np.ones(len(patterns), dtype=bool)
     chosen: list[int] = []
-    while int(people[~left].sum()) < wanted:
-        best = int(np.argmax(people * left @ patterns))
-        chosen.append(best)
-        left &= ~patterns[:, best]
+    for place, served in choose_in_turn(patterns.astype(float), np.eye(patterns.shape[1]), people):
+        chosen.append(place)
+        if people[served].sum() >= wanted:
+            break
     return tuple(sorted(chosen))
 
 
@@ -350,12 +351,7 @@ def _solve(patterns: Mask, people: Ints, wanted: int) -> tuple[int, ...] | None:
     return tuple(taken)
 
 
-class Draft(NamedTuple):
-    """A gap before the correction for all of them."""
-
-    table: str
-    pair: Pair
-    tested: GapTest
+Draft = tuple[str, Pair, GapTest]  # the table, and a gap before the correction for all of them
 
 
 def give_gap_verdicts(drafts: Sequence[Draft], settings: GroupSettings) -> Iterator[ActionGap]:
@@ -365,7 +361,7 @@ def give_gap_verdicts(drafts: Sequence[Draft], settings: GroupSettings) -> Itera
         for place, (_, _, tested) in enumerate(drafts)
         if tested.p is not None and (error := tested.error) is not None
     }
-    corrected = dict(zip(tests, correct_family([*tests.values()], settings), strict=True))
+    corrected = correct_family(tests, settings)
     for place, (table, pair, tested) in enumerate(drafts):
         own = corrected.get(place)
         verdict: Verdict = "not settled" if own is None else own.verdict
@@ -399,7 +395,6 @@ class Served:
     cost: Floats
 
     def by_set(self, actions: Sequence[int]) -> Mask:
-        """Whom one of some actions serves."""
         return np.asarray(self.serves[:, list(actions)].any(axis=1))
 
     def labels(self, among: Mask, mark: Mask) -> Ints:
@@ -425,7 +420,6 @@ class Served:
         return divisions
 
     def rows(self, grouping: Grouping) -> Iterator[tuple[str, Ints]]:
-        """The rows of each group with anybody audited."""
         for label, rows in zip(grouping.labels, grouping.split(self.person), strict=True):
             if rows.size:
                 yield label, rows
@@ -443,17 +437,16 @@ def read_served(store: sqlite3.Connection, population: Population) -> Served:
     person = audited.person[audited.usable]
     place = np.full(population.people, -1)
     place[person] = np.arange(person.size)
-    shape = (person.size, len(actions))
-    serves, applies, unsettled = (np.zeros(shape, dtype=bool) for _ in range(3))
-    cost = np.full(shape, np.nan)
-    rows = store.execute("SELECT subject, action, outcome, cost FROM common_outcomes")
-    for subject, action, outcome, price in rows:
-        at = (place[subject], action)
-        if at[0] >= 0:
-            applies[at] = True
-            serves[at] = outcome == "serves"
-            unsettled[at] = outcome == "not_settled"
-            cost[at] = np.nan if price is None else price
+    rows = store.execute(
+        """SELECT subject, action, 1, outcome = 'serves', outcome = 'not_settled', cost
+           FROM common_outcomes"""
+    )
+    figures = np.array(list(rows), np.float64).reshape(-1, 6)
+    at, action = place[figures[:, 0].astype(np.int64)], figures[:, 1].astype(np.int64)
+    table = np.zeros((4, person.size, len(actions)))
+    table[3] = np.nan
+    table[:, at[at >= 0], action[at >= 0]] = figures[at >= 0, 2:].T
+    applies, serves, unsettled = table[:3] > 0
     has_option = audited.status[audited.usable] == VERIFIED
     return Served(
         actions=actions,
@@ -463,7 +456,7 @@ def read_served(store: sqlite3.Connection, population: Population) -> Served:
         serves=serves & has_option[:, np.newaxis],
         applies=applies,
         unsettled=unsettled,
-        cost=cost,
+        cost=table[3],
     )
 
 
@@ -551,7 +544,7 @@ def _count_served(
                 if grouping.name in figures.by_group and pair.fewer:
                     values = served.labels(everyone, ~served.by_set(actions))
                     tested = inputs.test(values.astype(np.float64), pair)
-                    drafts[actions].append(Draft(grouping.name, pair, tested))
+                    drafts[actions].append((grouping.name, pair, tested))
     every = [draft for own in drafts.values() for draft in own]
     gaps = give_gap_verdicts(every, inputs.settings)
     return {

@@ -51,10 +51,7 @@ LEAST_KNOWN = 0.95
 
 
 def edges_of(scores: Floats) -> Floats:
-    """The ends of bins with about equally many people each, in three significant digits.
-
-    The first and the last lie at or beyond every score.
-    """
+    """Ends of bins of about equally many people, in three digits; every score lies between them."""
     inner = np.quantile(scores, np.linspace(0, 1, MOST_BINS + 1)[1:-1])
     ends = np.array([np.floor(scores.min() * 100) / 100, np.ceil(scores.max() * 100) / 100])
     rounded = np.unique([float(f"{edge:.3g}") for edge in inner])
@@ -68,12 +65,7 @@ def bins_of(scores: Floats, edges: Floats) -> Ints:
     return np.where(np.isnan(scores), -1, places)
 
 
-def error_rates_of(inputs: Inputs, column: str, *, scored: bool) -> ErrorRateReport:
-    """The figures of everybody and of all tables that can show them, and the gaps in them."""
-    return _ErrorRates(inputs).report(column, scored=scored)
-
-
-class _ErrorRates:
+class ErrorRateTables:
     """How decisions turned out: what is shown of it, in a table or of everybody.
 
     What is shown are some `parts` of a table, and the ends of the bins of scores.
@@ -91,6 +83,7 @@ class _ErrorRates:
             self._edges = edges_of(self._population.score[self._with_score])
 
     def report(self, column: str, *, scored: bool) -> ErrorRateReport:
+        """The figures of everybody and of all tables that can show them, and the gaps in them."""
         parts: frozenset[Part] = frozenset()
         edges, tables = NO_BINS, []
         if self._design.people:
@@ -117,10 +110,8 @@ class _ErrorRates:
 
     def _people(self, people: Ints, decision: int) -> Ints:
         """Those of them on whom this was decided, and whose outcome is known."""
-        chosen: Ints = people[
-            (self._population.decided[people] == decision) & self._with_outcome[people]
-        ]
-        return chosen
+        decided = self._population.decided[people] == decision
+        return np.asarray(people[decided & self._with_outcome[people]])
 
     def _count(self, people: Ints, decision: int) -> tuple[int, int]:
         """How many of those on whom this was decided have a known outcome, and of how many."""
@@ -134,7 +125,6 @@ class _ErrorRates:
 
     @cached_property
     def _with_score(self) -> Mask:
-        """Whose scores are compared with outcomes."""
         decided = self._population.decided
         scope = (decided == FAVOURABLE) | ((decided == REFUSED) & self._refused_known)
         return np.asarray(self._with_outcome & scope & ~np.isnan(self._population.score))
@@ -169,11 +159,12 @@ class _ErrorRates:
         audited = (self._design if grouping is None else grouping).outcomes
         for part, divisions in self._divisions.items():
             nobody = all((labels < 0).all() for labels in divisions)
-            if nobody or (everywhere is not None and part not in everywhere[0]):
-                continue
-            if part.startswith("good_refused") and not audited:
-                continue
-            if part == "good_refused_details" and "good_refused" not in parts:
+            if (
+                nobody
+                or (everywhere is not None and part not in everywhere[0])
+                or (part.startswith("good_refused") and not audited)
+                or (part == "good_refused_details" and "good_refused" not in parts)
+            ):
                 continue
             if self._design.allows(grouping, part, *divisions):
                 parts.add(part)
@@ -255,24 +246,20 @@ class _ErrorRates:
     ) -> ErrorRates:
         """What is shown of some people in a table, or of everybody."""
         favourable, refused = (self._people(people, each) for each in (FAVOURABLE, REFUSED))
-        approvals, refusals = "approvals" in parts, "refusals" in parts
         enough = self._enough_known(people)
         false_approvals = self._rate(favourable, BAD, inflation.get("false_approvals"))
         false_refusals = self._rate(refused, GOOD, inflation.get("false_refusals"))
-        calibrated = tuple(self._bins(people, edges)) if "calibration" in parts else None
+        good_refused = self._good_refused(people, details="good_refused_details" in parts)
         return ErrorRates(
-            favourable_known=favourable.size if approvals else None,
-            false_approvals=false_approvals if approvals else None,
-            refused_known=refused.size if refusals else None,
-            false_refusals=false_refusals if refusals and enough else None,
-            good_refused=self._good_refused(people, details="good_refused_details" in parts)
-            if "good_refused" in parts and enough
-            else None,
-            calibration=calibrated,
+            favourable_known=favourable.size if "approvals" in parts else None,
+            false_approvals=false_approvals if "approvals" in parts else None,
+            refused_known=refused.size if "refusals" in parts else None,
+            false_refusals=false_refusals if "refusals" in parts and enough else None,
+            good_refused=good_refused if "good_refused" in parts and enough else None,
+            calibration=tuple(self._bins(people, edges)) if "calibration" in parts else None,
         )
 
     def _rate(self, people: Ints, outcome: int, inflation: float | None = None) -> Rate:
-        """The share of some people with an outcome."""
         return self._inputs.rate(self._population.came_true[people] == outcome, inflation)
 
     def _good_refused(self, people: Ints, *, details: bool) -> GoodRefused:

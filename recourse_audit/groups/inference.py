@@ -98,7 +98,6 @@ class GapTest:
 
     @property
     def error(self) -> float | None:
-        """The standard error of the gap on this graph."""
         return None if self.precision is None else self.precision.error
 
     @property
@@ -245,7 +244,6 @@ class Inference:
 
     @cached_property
     def _share_leaving(self) -> float:
-        """The share of ties that lead out of their community."""
         assert self._communities is not None
         low, high = self._network.low, self._network.high
         crossing = self._communities[low] != self._communities[high]
@@ -442,8 +440,7 @@ def mid_ranks(values: Floats) -> Floats:
     """
     from scipy.stats import rankdata
 
-    ranks: Floats = 2 * rankdata(values) / values.size
-    return ranks
+    return np.asarray(2 * rankdata(values) / values.size)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -13,7 +13,7 @@ of differences are not quite the ones that follow from the likelihood, which the
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from scipy.optimize import brentq
 from scipy.special import ndtri
@@ -23,8 +23,7 @@ from recourse_audit.records.group_figures import Interval
 LARGEST_RATIO = 1e12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shares:
+class Shares(NamedTuple):
     """The share of a group and that of the reference, and of how many people each is."""
 
     group: float
@@ -35,7 +34,7 @@ class Shares:
 
 def difference_interval(shares: Shares, alpha: float) -> Interval:
     """The differences, group minus reference, that are not rejected at a level."""
-    gap, reach = shares.group - shares.reference, _reach(alpha)
+    gap, reach = shares.group - shares.reference, float(ndtri(1 - alpha / 2))
     return Interval(
         low=_end(lambda at: _difference_score(shares, at) - reach, -1.0, gap),
         high=_end(lambda at: _difference_score(shares, at) + reach, gap, 1.0),
@@ -49,7 +48,7 @@ def ratio_interval(shares: Shares, alpha: float) -> Interval | None:
     """
     if not shares.reference:
         return None
-    ratio, reach = shares.group / shares.reference, _reach(alpha)
+    ratio, reach = shares.group / shares.reference, float(ndtri(1 - alpha / 2))
     top = math.log(LARGEST_RATIO)
     middle = math.log(ratio) if ratio else -top
     if _ratio_score(shares, LARGEST_RATIO) > -reach:
@@ -57,10 +56,6 @@ def ratio_interval(shares: Shares, alpha: float) -> Interval | None:
     high = _end(lambda at: _ratio_score(shares, math.exp(at)) + reach, middle, top)
     low = _end(lambda at: _ratio_score(shares, math.exp(at)) - reach, -top, middle)
     return Interval(low=math.exp(low) if ratio else 0.0, high=math.exp(high))
-
-
-def _reach(alpha: float) -> float:
-    return float(ndtri(1 - alpha / 2))
 
 
 def _end(beyond: Callable[[float], float], low: float, high: float) -> float:

@@ -103,7 +103,6 @@ class Inputs:
         return self.inference.test(values[both], np.arange(both.size) < pair.people.size, both)
 
     def rate(self, yes: Mask, inflation: float | None = None) -> Rate:
-        """The share of some people of whom something is so."""
         return rate_of(yes, inflation, self.settings.alpha)
 
 
@@ -332,10 +331,7 @@ def _cost_curve(costs: Floats, grid: Sequence[float]) -> tuple[CostPoint, ...]:
 
 
 def measures_of(grouping: Grouping, divisions: Divisions | None) -> list[Measure]:
-    """What a table compares groups in; crossed ones in what is concluded from only.
-
-    Without a division of the audited, only decisions are.
-    """
+    """What a table compares groups in; crossed or without outcomes, in fewer measures."""
     if divisions is None:
         return ["adverse_rate"]
     return [*PRIMARY] if grouping.crossed else [*PRIMARY, "options", *divisions.valued]
@@ -344,10 +340,7 @@ def measures_of(grouping: Grouping, divisions: Divisions | None) -> list[Measure
 def compare_groups(
     inputs: Inputs, grouping: Grouping, divisions: Divisions | None, tick: Callable[[], None]
 ) -> Iterator[Comparison]:
-    """All comparisons of a table; `tick` is called after every pair.
-
-    Groups that are unknown or pooled are never compared.
-    """
+    """All comparisons of a table, of no unknown or pooled group; `tick` is called after each."""
     for measure in measures_of(grouping, divisions):
         values = _values(inputs.population, measure)
         # Not everybody has an explanation or a caveat, so only a few values may be left.
@@ -420,24 +413,13 @@ def _compare(
             difference=Intervals(ordinary=ordinary.interval, on_graph=tested.interval),
             ratio=Intervals(ordinary=ordinary.ratio_interval, on_graph=tested.ratio_interval),
         ),
-        tests=PValues(
-            ordinary=ordinary.p,
-            on_graph=tested.p,
-            adjusted=None,
-            corrected_for=None,
-            no_gap=no_gap,
-            no_gap_adjusted=None,
-        ),
+        tests=PValues(ordinary=ordinary.p, on_graph=tested.p, no_gap=no_gap),
         precision=tested.precision,
         without_not_found=_compare_without(inputs, measure, values, pair, divisions),
         effect=effect,
         smallest_gap=None if error is None else detectable(error, settings.alpha),
-        smallest_gap_in_family=None,
         favourable_ratio=favourable,
         below_four_fifths=favourable is not None and favourable < settings.four_fifths,
-        verdict=None,
-        worse=None,
-        no_gap=False,
         untested=tested.reason,
     )
 
@@ -510,10 +492,7 @@ def _change_ends(
 
 
 def own_data_of(inputs: Inputs) -> OwnDataGroups:
-    """The figures of everybody and of all tables that can show them, and the gaps in them.
-
-    They are known if those of everybody with a decision are.
-    """
+    """The figures of everybody and of all tables that can show them; known if everybody's are."""
     population, design = inputs.population, inputs.design
     decided, alone = population.decided, population.decided_alone
     decided_on = decided != UNDECIDED

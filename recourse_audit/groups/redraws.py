@@ -25,6 +25,7 @@ is measured over drawn walks instead, and labels that judge gaps are redrawn for
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from itertools import product
@@ -87,12 +88,10 @@ class Network:
 
     @cached_property
     def degree(self) -> Floats:
-        """How many people each is tied to."""
         return np.diff(self.ties.indptr).astype(np.float64)
 
     @property
     def tied(self) -> int:
-        """How many people have ties."""
         return int((self.degree > 0).sum())
 
     @cached_property
@@ -117,8 +116,7 @@ class Network:
             total = self._total_damped
             before = np.where(first > 0, total[first - 1], 0.0)
             at = np.searchsorted(total, before + chance * (total[last] - before), side="right")
-        ends: Ints = walk.indices[np.clip(at, first, last)]
-        return ends
+        return np.asarray(walk.indices[np.clip(at, first, last)])
 
     @cached_property
     def _total_damped(self) -> Floats:
@@ -325,8 +323,7 @@ class Redrawing:
         place = values.shape[1] - ones
         find = np.sort if self._focus is None else partial(np.partition, kth=place)
         least = find(values, axis=1)[:, place, None]
-        labels: Labels = values >= least
-        return labels
+        return np.asarray(values >= least)
 
     def _count(self, salt: int) -> int:
         """How many rows of normals there are to weigh settings, or to judge gaps."""
@@ -426,8 +423,7 @@ def _weights(unlike: Floats, spread: Floats) -> Floats:
     """What settings weigh, by how unlike the observed labels their redraws are."""
     logs = -SHARPNESS * (unlike + np.log(spread)).sum(axis=1)
     weights = np.exp(logs - logs.max())
-    total: Floats = weights / weights.sum()
-    return total
+    return np.asarray(weights / weights.sum())
 
 
 def _upper_half(ties: csr_array, people: Ints) -> Ints:
@@ -458,13 +454,9 @@ def _slowest_change(ties: csr_array) -> Floats:
     field = np.random.default_rng(SALT_PERMUTED).standard_normal(people)
     level = root / np.linalg.norm(root)
     if people <= MOST_SOLVED:
-        try:
+        with suppress(ArpackNoConvergence):
             _, vectors = eigsh(step, k=min(2, people - 1), which="LA", v0=field, tol=1e-6)
-        except ArpackNoConvergence:
-            pass
-        else:
-            field = vectors[:, 0]
-            return _turn_up(field / root)
+            return _turn_up(vectors[:, 0] / root)
     for _ in range(min(SMOOTHING_STEPS, max(FEWEST_STEPS, MOST_WORK // ties.nnz))):
         field = step @ field
         field -= level * (level @ field)
@@ -474,5 +466,4 @@ def _slowest_change(ties: csr_array) -> Floats:
 
 def _turn_up(field: Floats) -> Floats:
     """Either end of a field may be its upper one: the larger in size is."""
-    turned: Floats = field * np.sign(field[np.argmax(np.abs(field))])
-    return turned
+    return np.asarray(field * np.sign(field[np.argmax(np.abs(field))]))

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from recourse_audit.bundle.reader import StoredAudit
 from recourse_audit.errors import InputError
 from recourse_audit.groups.changes import common_actions_of, common_options_of, cut_off
-from recourse_audit.groups.error_rates import error_rates_of
+from recourse_audit.groups.error_rates import ErrorRateTables
 from recourse_audit.groups.inference import Inference
 from recourse_audit.groups.measures import (
     Divisions,
@@ -29,13 +29,7 @@ from recourse_audit.groups.population import read_population
 from recourse_audit.groups.tables import Grouping, design_tables
 from recourse_audit.groups.verdicts import findings_of, give_verdicts
 from recourse_audit.records.group_figures import Group, Measure
-from recourse_audit.records.groups import (
-    Communities,
-    GroupReport,
-    GroupTable,
-    Overall,
-)
-from recourse_audit.records.model import Agreement
+from recourse_audit.records.groups import Communities, GroupReport, GroupTable, Overall
 from recourse_audit.settings import GroupSettings
 
 Progress = Callable[[int, int], None]
@@ -47,20 +41,21 @@ def groups_of(stored: StoredAudit, progress: Progress = lambda done, total: None
     The bundle is only read. The report has no days, so that equal audits have equal reports.
     """
     try:
-        return group_report(
+        report = group_report(
             stored.connection,
             stored.settings.groups,
             stored.communities,
-            finished=stored.finished,
-            done=stored.done,
-            total=stored.total,
-            agreement=stored.agreement,
             outcome=stored.settings.decision.outcome,
             scored=stored.settings.model.output == "score",
             progress=progress,
         )
     except InputError as error:
         raise InputError(f"{stored.folder}: {error}") from None
+    # Of the agreement with the record, only what is about everybody: its groups could be small.
+    agreement = None if stored.agreement is None else stored.agreement.without_people()
+    return replace(
+        report, finished=stored.finished, done=stored.done, total=stored.total, agreement=agreement
+    )
 
 
 def group_report(
@@ -68,20 +63,14 @@ def group_report(
     settings: GroupSettings,
     communities: Communities,
     *,
-    finished: bool = True,
-    done: int = 0,
-    total: int = 0,
-    agreement: Agreement | None = None,
     outcome: str | None = None,
     scored: bool = False,
     progress: Progress = lambda done, total: None,
 ) -> GroupReport:
-    """Compare the groups of an audit.
+    """Compare the groups of an audit, as if it were finished.
 
-    `done` of `total` subjects are in the store. Of the `agreement` with the record, only what is
-    about everybody is kept: its groups could be small. `outcome` is the column
-    with what came true later, if there is one, and `scored` says that the model gives scores.
-    `progress` is told how many pairs of groups were compared, and how many there are.
+    `outcome` is the column with what came true later, if there is one, and `scored` says that the
+    model gives scores. `progress` is told how many pairs of groups were compared, and of how many.
     """
     # Sums of several threads differ in their last digits from those of one.
     with threadpool_limits(1, "blas"):
@@ -102,18 +91,15 @@ def group_report(
         )
         tables = _compare_tables(inputs, everywhere, progress)
         own_data = own_data_of(inputs)
-        error_rates = None if outcome is None else error_rates_of(inputs, outcome, scored=scored)
+        error_rates = None
+        if outcome is not None:
+            error_rates = ErrorRateTables(inputs).report(outcome, scored=scored)
         actions = common_actions_of(inputs, store)
         ties = tuple(cut_off(inputs, store))
         options = tuple(common_options_of(inputs, store))
     compared = [comparison for table in tables for comparison in table.comparisons]
     tests = [comparison for comparison in compared if comparison.tests.adjusted is not None]
     return GroupReport(
-        finished=finished,
-        done=done,
-        total=total,
-        ran=None,
-        agreement=None if agreement is None else agreement.without_people(),
         communities=communities,
         smallest=settings.smallest,
         alpha=settings.alpha,
@@ -185,10 +171,7 @@ def _table(
     compared = tuple(compare_groups(inputs, grouping, divisions, tick))
 
     def inflation(group: str, measure: Measure) -> float | None:
-        """By how much ties inflate the variance of a group's share, from its comparisons.
-
-        The reference is in all of them. Groups that are compared with nobody have none.
-        """
+        """By how much ties inflate a share's variance: the most of a group's comparisons."""
         inflations = [
             comparison.precision.inflation
             for comparison in compared

@@ -61,7 +61,6 @@ class Pair(NamedTuple):
 
     @property
     def fewer(self) -> int:
-        """How many people the smaller side has."""
         return min(self.people.size, self.reference_people.size)
 
 
@@ -94,7 +93,6 @@ class Grouping:
 
     @cached_property
     def labels(self) -> list[str]:
-        """The names of the groups."""
         return [", ".join(values) for values in self.values]
 
     @cached_property
@@ -113,7 +111,6 @@ class Grouping:
 
     @cached_property
     def members(self) -> list[Ints]:
-        """The people of each group."""
         return self.split(np.arange(self.cell.size))
 
     def split(self, people: Ints) -> list[Ints]:
@@ -122,7 +119,6 @@ class Grouping:
         return np.split(np.argsort(self.cell[people], kind="stable"), ends[:-1])
 
     def counts(self, people: Ints) -> Ints:
-        """How many of these people are in each group."""
         return np.bincount(self.cell[people], minlength=len(self.values))
 
 
@@ -141,7 +137,6 @@ class Design:
 
     @property
     def single(self) -> tuple[Grouping, ...]:
-        """The tables of one attribute."""
         return tuple(grouping for grouping in self.groupings if not grouping.crossed)
 
     def passes(self, grouping: Grouping | None, *divisions: Ints) -> bool:

@@ -8,9 +8,9 @@ found. The first two can both hold, of a small gap. There are two families, sing
 attributes crossed. No verdict says whether a decision was right, or what causes a gap.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from recourse_audit.groups.inference import detectable, holm
 from recourse_audit.records.group_figures import Comparison, Family, Measure, Verdict, WorseOff
@@ -21,7 +21,11 @@ from recourse_audit.settings import GroupSettings
 MEASURES: tuple[Measure, ...] = ("feasibility", "adverse_rate", "cost")
 FAMILIES: tuple[Family, ...] = ("single", "crossed")
 VERDICTS: tuple[Verdict, ...] = ("gap shown", "not settled", "no gap")
-Named = tuple[str, Comparison]
+# What a finding repeats of its comparison under the same name.
+SAME = (
+    *("family", "group", "reference", "measure", "value", "reference_value"),
+    *("gap", "ratio", "verdict", "worse", "no_gap"),
+)
 
 
 class Corrected(NamedTuple):
@@ -39,16 +43,16 @@ class Corrected(NamedTuple):
 
 
 def correct_family(
-    tests: Sequence[tuple[float, float, float]], settings: GroupSettings
-) -> list[Corrected]:
+    tests: Mapping[int, tuple[float, float, float]], settings: GroupSettings
+) -> dict[int, Corrected]:
     """Correct the tests of a family: their p values, those of *no gap*, and standard errors."""
-    count, alpha, corrected = len(tests), settings.alpha, []
-    adjusted, no_gaps = (holm([test[place] for test in tests]) for place in (0, 1))
-    for gap, no_gap, (_, _, error) in zip(adjusted, no_gaps, tests, strict=True):
+    count, alpha, corrected = len(tests), settings.alpha, {}
+    adjusted, no_gaps = (holm([test[part] for test in tests.values()]) for part in (0, 1))
+    for (place, (_, _, error)), gap, no_gap in zip(tests.items(), adjusted, no_gaps, strict=True):
         verdict: Verdict = "no gap" if no_gap <= alpha else "not settled"
-        smallest = min(1.0, detectable(error, alpha / count))
         verdict = "gap shown" if gap <= alpha else verdict
-        corrected.append(Corrected(gap, no_gap, smallest, count, verdict))
+        smallest = min(1.0, detectable(error, alpha / count))
+        corrected[place] = Corrected(gap, no_gap, smallest, count, verdict)
     return corrected
 
 
@@ -65,21 +69,20 @@ def give_verdicts(
             and comparison.tests.on_graph is not None
             and (error := comparison.precision) is not None
         }
-        corrected |= zip(tests, correct_family([*tests.values()], settings), strict=True)
+        corrected |= correct_family(tests, settings)
     for place, comparison in enumerate(comparisons):
         own = corrected.get(place)
         if own is None:
             yield replace(comparison, verdict=None if comparison.family is None else "not settled")
             continue
-        p_values = replace(
-            comparison.tests,
-            adjusted=own.adjusted,
-            corrected_for=own.tests,
-            no_gap_adjusted=own.no_gap,
-        )
         yield replace(
             comparison,
-            tests=p_values,
+            tests=replace(
+                comparison.tests,
+                adjusted=own.adjusted,
+                corrected_for=own.tests,
+                no_gap_adjusted=own.no_gap,
+            ),
             smallest_gap_in_family=own.smallest_gap,
             verdict=own.verdict,
             worse=worse_off(own.verdict, comparison.gap),
@@ -97,51 +100,38 @@ def worse_off(verdict: Verdict, gap: float) -> WorseOff | None:
 def findings_of(tables: Iterable[GroupTable], settings: GroupSettings) -> Iterator[Finding]:
     """One finding per comparison with a verdict, by rank.
 
-    What may lead comes first; then by verdict, direction, family, measure and size.
+    What may lead comes first, a gap that is shown, or one that is not settled and large; then by
+    verdict, direction, family, measure and size.
     """
-
-    def order(named: tuple[Verdict, Family, Named]) -> tuple[bool, int, bool, int, int, float]:
-        verdict, family, (_, comparison) = named
-        return (
-            not _may_lead(comparison, settings),
-            VERDICTS.index(verdict),
-            comparison.gap <= 0,
-            FAMILIES.index(family),
-            MEASURES.index(comparison.measure) if verdict == "gap shown" else 0,
-            -abs(comparison.gap),
-        )
-
-    named = [
-        (comparison.verdict, comparison.family, (table.name, comparison))
-        for table in tables
-        for comparison in table.comparisons
-        if comparison.verdict is not None and comparison.family is not None
-    ]
-    ordered = sorted(named, key=order)
-    for rank, (verdict, family, (table, comparison)) in enumerate(ordered, start=1):
-        yield Finding(
-            rank=rank,
-            headline=rank == 1 and _may_lead(comparison, settings),
-            family=family,
-            table=table,
-            group=comparison.group,
-            reference=comparison.reference,
-            measure=comparison.measure,
-            value=comparison.value,
-            reference_value=comparison.reference_value,
-            gap=comparison.gap,
-            interval=comparison.gap_interval,
-            ratio=comparison.ratio,
-            adjusted=comparison.tests.adjusted,
-            tests=comparison.tests.corrected_for or 0,
-            smallest_gap=comparison.smallest_gap_in_family,
-            verdict=verdict,
-            worse=comparison.worse,
-            no_gap=comparison.no_gap,
-        )
+    findings = []
+    for table in tables:
+        for comparison in table.comparisons:
+            if comparison.verdict is None:
+                continue
+            large = abs(comparison.gap) >= settings.concern or comparison.below_four_fifths
+            shown, open_ = (comparison.verdict == each for each in VERDICTS[:2])
+            fields: dict[str, Any] = {name: getattr(comparison, name) for name in SAME}
+            finding = Finding(
+                **fields,
+                rank=0,
+                headline=shown or (open_ and large),
+                table=table.name,
+                interval=comparison.gap_interval,
+                adjusted=comparison.tests.adjusted,
+                tests=comparison.tests.corrected_for or 0,
+                smallest_gap=comparison.smallest_gap_in_family,
+            )
+            findings.append(finding)
+    for rank, finding in enumerate(sorted(findings, key=_order), start=1):
+        yield replace(finding, rank=rank, headline=finding.headline and rank == 1)
 
 
-def _may_lead(comparison: Comparison, settings: GroupSettings) -> bool:
-    """Whether a finding may lead: a gap that is shown, or one that is not settled and large."""
-    large = abs(comparison.gap) >= settings.concern or comparison.below_four_fifths
-    return comparison.verdict == "gap shown" or (comparison.verdict == "not settled" and large)
+def _order(finding: Finding) -> tuple[bool, int, bool, int, int, float]:
+    return (
+        not finding.headline,
+        VERDICTS.index(finding.verdict),
+        finding.gap <= 0,
+        FAMILIES.index(finding.family),
+        MEASURES.index(finding.measure) if finding.verdict == "gap shown" else 0,
+        -abs(finding.gap),
+    )

@@ -80,14 +80,12 @@ class Document(Generic[T]):
         return record
 
     def schema(self) -> Json:
-        """The JSON Schema of the document."""
         whole = _adapter(self.record).json_schema(by_alias=True, mode="serialization")
         schema = _all_required(whole)
         schema["properties"]["format"] = {"const": self.format}
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
     def _refusal(self, text: str | bytes, problem: str) -> DocumentError:
-        """Why a text cannot be read."""
         try:
             data = json.loads(text)
         except (ValueError, RecursionError):  # the latter from brackets in thousands of brackets

@@ -14,15 +14,8 @@ from recourse_audit.records.subject import Grade
 
 Verdict = Literal["gap shown", "no gap", "not settled"]
 Family = Literal["single", "crossed"]
-Measure = Literal[
-    "adverse_rate",
-    "feasibility",
-    "cost",
-    "options",
-    "simulatability",
-    "relevance",
-    "caveats",
-]
+Primary = Literal["adverse_rate", "feasibility", "cost"]
+Measure = Literal[Primary, "options", "simulatability", "relevance", "caveats"]
 ErrorMeasure = Literal["false_approvals", "false_refusals"]
 # Whom a gap that is shown is to the disadvantage of.
 WorseOff = Literal["group", "reference"]
@@ -31,8 +24,7 @@ GroupKind = Literal["known", "unknown", "pooled"]
 WhyUntested = Literal["no_ties", "unlike", "few_cases", "alike", "few_effective"]
 GradeOrNone = Grade | Literal["none"]
 
-PRIMARY: tuple[Measure, ...] = ("adverse_rate", "feasibility", "cost")
-EXPLORATORY: tuple[Measure, ...] = ("options", "simulatability", "relevance", "caveats")
+PRIMARY: tuple[Measure, ...] = get_args(Primary)
 # In the order in which groups are compared; the last two have no place in it.
 GRADES: tuple[GradeOrNone, ...] = (*get_args(Grade), "none")
 
@@ -159,10 +151,10 @@ class PValues(Record):
 
     ordinary: float | None
     on_graph: float | None
-    adjusted: float | None
-    corrected_for: int | None
+    adjusted: float | None = None
+    corrected_for: int | None = None
     no_gap: float | None
-    no_gap_adjusted: float | None
+    no_gap_adjusted: float | None = None
 
 
 class ByColumn(Record):
@@ -239,12 +231,12 @@ class Comparison(Record):
     without_not_found: GapWithout | None
     effect: dict[str, float]
     smallest_gap: float | None
-    smallest_gap_in_family: float | None
+    smallest_gap_in_family: float | None = None
     favourable_ratio: float | None
     below_four_fifths: bool
-    verdict: Verdict | None
-    worse: WorseOff | None
-    no_gap: bool
+    verdict: Verdict | None = None
+    worse: WorseOff | None = None
+    no_gap: bool = False
     untested: WhyUntested | None
 
 

@@ -22,24 +22,11 @@ from recourse_audit.records.model import Agreement
 
 Do = Literal["drop", "add", "move", "set"]
 # What a table, or the figures of everybody ("overall"), can go without.
-Part = Literal[
-    "table",
-    "outcomes",
-    "details",
-    "cost_curve",
-    "grades",
-    "explanations",
-    "own_data",
-    "own_data_no_option",
-    "approvals",
-    "refusals",
-    "good_refused",
-    "good_refused_details",
-    "calibration",
-    "common_options",
-    "common_actions",
-    "ties",
-]
+AuditPart = Literal["outcomes", "details", "cost_curve", "grades", "explanations"]
+OwnDataPart = Literal["own_data", "own_data_no_option"]
+ErrorPart = Literal["approvals", "refusals", "good_refused", "good_refused_details", "calibration"]
+ChangePart = Literal["common_options", "common_actions", "ties"]
+Part = Literal["table", AuditPart, OwnDataPart, ErrorPart, ChangePart]
 WhyLeftOut = Literal["few_people", "too_many_groups"]
 WhyNotCompared = Literal["few_groups", "reference_pooled"]
 
@@ -187,11 +174,11 @@ class GroupReport(Record):
     """
 
     format: Literal[9] = 9
-    finished: bool
-    done: int
-    total: int
-    ran: Days | None
-    agreement: Agreement | None
+    finished: bool = True
+    done: int = 0
+    total: int = 0
+    ran: Days | None = None
+    agreement: Agreement | None = None
     communities: Communities
     smallest: int
     alpha: float
@@ -219,7 +206,6 @@ class GroupReport(Record):
 
     @property
     def flags(self) -> tuple[Finding, ...]:
-        """The gaps that are shown."""
         return tuple(finding for finding in self.findings if finding.verdict == "gap shown")
 
     @property

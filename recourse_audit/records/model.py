@@ -3,7 +3,7 @@ decisions agree with those on record.
 """
 
 from dataclasses import field, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from recourse_audit.records import Record, Sparse
 
@@ -85,20 +85,9 @@ RuleName = Literal["argmax", "cut_off", "cut_off_by", "quota"]
 # What a reader must know: which probe failed; that the depth is without limit, or could not be
 # measured, or is not the declared one; that the graph has no ties, or only loops; that the model
 # gave two answers to a call, or when it was asked about everybody.
-NoteCode = Literal[
-    "deterministic",
-    "node_order",
-    "tie_order",
-    "ties_matter",
-    "packing",
-    "depth",
-    "no_room",
-    "declared",
-    "no_ties",
-    "only_loops",
-    "repeats",
-    "whole_graph",
-]
+FailedProbe = Literal["deterministic", "node_order", "tie_order", "ties_matter", "packing"]
+DepthNote = Literal["depth", "no_room", "declared"]
+NoteCode = Literal[FailedProbe, DepthNote, "no_ties", "only_loops", "repeats", "whole_graph"]
 
 
 class Repeats(Record):
@@ -168,8 +157,7 @@ class ProbeReport(Record):
 
     @property
     def failed(self) -> tuple[str, ...]:
-        names = ("deterministic", "node_order", "tie_order", "ties_matter", "packing")
-        return tuple(name for name in names if not getattr(self, name))
+        return tuple(name for name in get_args(FailedProbe) if not getattr(self, name))
 
     def with_note(self, code: NoteCode, **figures: float) -> "ProbeReport":
         """The same, with one more note, which comes first."""

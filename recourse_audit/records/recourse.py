@@ -12,33 +12,13 @@ TieWord = Literal["drop", "add", "move"]
 Outcome = Literal["serves", "does_not_serve", "does_not_apply", "not_settled"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 CertificateReason = Literal["already_favourable", "nothing_permitted", "no_room"]
-ForbiddenCode = Literal[
-    "kind_denied",
-    "node_denied",
-    "no_rule_for_ties",
-    "only_together",
-    "same_tie",
-    "wrong_end",
-    "out_of_reach",
-    "tie_exists",
-    "no_candidate",
-    "not_near",
-    "not_near_kind",
-    "protected",
-    "no_rule",
-    "no_change",
-    "no_move",
-    "not_a_value",
-    "wrong_direction",
-    "out_of_range",
-    "not_a_step",
-    "implied_move",
-    "implied_range",
-    "too_many_changes",
-    "condition",
-    "formula",
-    "linked",
-]
+# Why the policy forbids a change: of an old tie, of a new one, of an attribute, or all together.
+OldTie = Literal["kind_denied", "node_denied", "no_rule_for_ties", "only_together", "same_tie"]
+NewTie = Literal["wrong_end", "out_of_reach", "tie_exists", "no_candidate", "not_near"]
+NoValue = Literal["protected", "no_rule", "no_change", "no_move", "not_a_value", "not_a_step"]
+TooFar = Literal["wrong_direction", "out_of_range", "implied_move", "implied_range"]
+AllTogether = Literal["too_many_changes", "condition", "formula", "linked"]
+ForbiddenCode = Literal[OldTie, NewTie, "not_near_kind", NoValue, TooFar, AllTogether]
 
 
 class CommonAction(Record):
@@ -69,20 +49,10 @@ class CommonOutcome(Record):
     cost: float | None = None
 
 
-RecourseStatus = Literal[
-    "already_favourable",
-    "verified",
-    "certified_infeasible",
-    "not_found_within_budget",
-    "model_disagrees",
-    "error",
-]
-# The statuses of subjects for whom options were searched for.
-SEARCHED: tuple[RecourseStatus, ...] = (
-    "verified",
-    "certified_infeasible",
-    "not_found_within_budget",
-)
+# The statuses of subjects for whom options were searched for, and of all.
+Searched = Literal["verified", "certified_infeasible", "not_found_within_budget"]
+RecourseStatus = Literal["already_favourable", Searched, "model_disagrees", "error"]
+SEARCHED: tuple[RecourseStatus, ...] = get_args(Searched)
 
 AskedOn = Literal["neighbourhood", "whole graph"]
 
@@ -343,7 +313,6 @@ class Compared(Record):
     largest: float = 0.0
 
     def with_more(self, more: "Compared") -> "Compared":
-        """Both together."""
         return Compared(
             answers=self.answers + more.answers, largest=max(self.largest, more.largest)
         )

@@ -1,5 +1,6 @@
 """What a search found for one subject, and how far it looked."""
 
+from dataclasses import field
 from typing import Literal
 
 from recourse_audit.records import Record
@@ -190,11 +191,11 @@ class SearchResult(Record):
 
     subject: int
     extent: SearchExtent
-    counterfactuals: tuple[Counterfactual, ...]
-    front: tuple[FrontPair, ...]
-    front_size: int
-    baselines: dict[str, FrontPair]
-    objective_grid: ObjectiveGrid | None
+    counterfactuals: tuple[Counterfactual, ...] = ()
+    front: tuple[FrontPair, ...] = ()
+    front_size: int = 0
+    baselines: dict[str, FrontPair] = field(default_factory=dict)
+    objective_grid: ObjectiveGrid | None = None
     numbers: tuple[TreeNumbers, ...] = ()
     front_removed: tuple[tuple[int, ...], ...] = ()
 

@@ -292,7 +292,6 @@ class SubjectReport(Record):
 
     @property
     def problem(self) -> str:
-        """What went wrong, if anything did."""
         if self.error or self.recourse is None:
             return self.error
         return self.recourse.error

@@ -16,17 +16,8 @@ from unicodedata import category, normalize
 _LETTERS = str.maketrans(
     dict(zip("авекмнорстухіјѕ", "abekmhopctyxijs", strict=True))
     | dict(zip("αβεζηικμνορτυχ", "abezhikmnoptyx", strict=True))
-    | {
-        "æ": "ae",
-        "œ": "oe",
-        "ø": "o",
-        "ł": "l",
-        "đ": "d",
-        "ð": "d",
-        "þ": "th",
-        "\u0131": "i",
-        "ħ": "h",
-    }
+    | dict(zip("øłđð\u0131ħ", "olddih", strict=True))
+    | {"æ": "ae", "œ": "oe", "þ": "th"}
 )
 # Fillers of Hangul are letters to Unicode, and nobody sees them.
 _UNSEEN = frozenset("\u115f\u1160\u3164\uffa0")

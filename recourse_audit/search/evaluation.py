@@ -6,7 +6,7 @@ subtree's answer is the same to the last bit for every subject in it.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,8 +71,7 @@ def simulatability(whole: Whole, subgraph: Floats) -> Floats:
     """
     if whole.spread is not None:
         apart = (whole.logarithms[:, 0] - subgraph[:, 0]) / whole.spread
-        scores: Floats = -apart * apart
-        return scores
+        return np.asarray(-apart * apart)
     total = np.zeros(len(subgraph))
     columns = zip(whole.logarithms.T, whole.probabilities.T, subgraph.T, strict=True)
     for logarithm, chance, other in columns:
@@ -82,8 +81,7 @@ def simulatability(whole: Whole, subgraph: Floats) -> Floats:
     return total
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scores:
+class Scores(NamedTuple):
     """The model's raw rows for the roots of some trees, and the trees' simulatabilities."""
 
     raw: Floats
@@ -92,10 +90,8 @@ class Scores:
 
 def join_scores(parts: Sequence[Scores]) -> Scores:
     """Scores one after the other."""
-    return Scores(
-        raw=np.concatenate([part.raw for part in parts]),
-        simulatability=np.concatenate([part.simulatability for part in parts]),
-    )
+    raw, simulatability = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return Scores(raw, simulatability)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +139,8 @@ def tree_union(
     `with_ties` asks for the rows of the tie table, which only some models need.
     """
     size, count = nodes.shape
-    if is_plain(graph):
+    single = len(graph.arc_source) == 2 * graph.pair_count
+    if single and not graph.directed and not len(graph.loop_node):
         return _plain_union(graph, local, nodes, ties, with_ties=with_ties)
     tie = ties.T.ravel()
     arcs, slot = spans(graph.pair_starts, local.pairs[tie])
@@ -170,15 +167,10 @@ def tree_union(
     )
 
 
-def is_plain(graph: Graph) -> bool:
-    """Whether every pair is one undirected tie and no node is tied to itself."""
-    single = len(graph.arc_source) == 2 * graph.pair_count
-    return not graph.directed and single and not len(graph.loop_node)
-
-
 def _plain_union(
     graph: Graph, local: LocalGraph, nodes: Indices, ties: Indices, *, with_ties: bool
 ) -> Union:
+    """The same where every pair is one undirected tie and no node is tied to itself."""
     size, count = nodes.shape
     base = np.arange(count) * size
     sources = np.empty((count, 2 * len(ties)), np.int64)
@@ -221,8 +213,7 @@ class Memory:
         """Add trees; `rows` are the places, counted from the first of them, that have scores."""
         first, self._count = self._count, self._count + ties.shape[1]
         while self._count > len(self.ties):
-            self.ties = _with_room(self.ties, first)
-            self.raw = _with_room(self.raw, first)
+            self.ties, self.raw = _with_room(self.ties, first), _with_room(self.raw, first)
             self.simulatability = _with_room(self.simulatability, first)
         self.ties[first : self._count] = ties.T
         raw = self.raw[first : self._count].reshape(-1, self.raw.shape[2])
@@ -258,12 +249,10 @@ class Request:
 
     @property
     def asked(self) -> Indices:
-        """The nodes asked about, as numbers of the local graph."""
         tree, place = np.divmod(self.rows, self.size)
         return self.nodes[place, tree]
 
     def parts(self, most: int) -> Iterator["Request"]:
-        """Cut into requests of at most `most` trees."""
         count = self.nodes.shape[1]
         if count <= most:
             yield self
@@ -306,8 +295,7 @@ class Evaluator:
             ]
         scores = self._ask(local, requests)
         ends = np.cumsum([len(level) for level in levels])[:-1]
-        parts = zip(np.split(scores.raw, ends), np.split(scores.simulatability, ends), strict=True)
-        return [Scores(raw=raw, simulatability=values) for raw, values in parts]
+        return [*map(Scores, *(np.split(array, ends) for array in scores))]
 
     def forget(self) -> None:
         """Forget all trees if more are remembered than should be."""
@@ -315,10 +303,7 @@ class Evaluator:
             self._memories.clear()
 
     def _recall(self, local: LocalGraph, request: Request) -> Scores:
-        """Look trees up by their ties; ask about new ones for all the subjects in them.
-
-        One node of every tree is asked about.
-        """
+        """Look trees up by their ties; ask about new ones for all the subjects in them."""
         size, ties = request.size, request.ties
         if size not in self._memories:
             self._memories[size] = Memory(size, self._batcher.no_rows())
@@ -332,9 +317,7 @@ class Evaluator:
         same = np.array_equal(memory.ties[number], pairs.T)
         assert same, "two sets of ties with one 64-bit key"
         asked_about = number, request.rows % size
-        return Scores(
-            raw=memory.raw[asked_about], simulatability=memory.simulatability[asked_about]
-        )
+        return Scores(memory.raw[asked_about], memory.simulatability[asked_about])
 
     def _ask(self, local: LocalGraph, requests: Sequence[Request]) -> Scores:
         """Score the nodes that are asked about, request after request."""

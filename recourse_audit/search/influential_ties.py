@@ -78,8 +78,7 @@ class AnswerEffects:
     def flips(self, answers: Floats) -> Mask:
         """Which answers change the decision on the subject."""
         after = self.decisions.classes_of(answers, self.subject)
-        flips: Mask = (after != self._decided) & (after >= 0)
-        return flips
+        return np.asarray((after != self._decided) & (after >= 0))
 
     def records(self, answers: Floats) -> list[WholeGraph | None]:
         """Answers as records; None for an answer that is not a number."""
@@ -215,10 +214,7 @@ class _CarrierSearch:
         return answers
 
     def _list_in_reach(self) -> Ints:
-        """The pairs whose ties can matter to the subject's answer: nearest first, then in order.
-
-        A pair is as near as the nearer of its two people.
-        """
+        """The pairs whose ties can matter to the answer, by their nearer end, then in order."""
         graph, edited = self._graph, self._asked.edited
         start = np.array([self._asked.subject])
         if edited.reach is None:
@@ -327,8 +323,7 @@ class _CarrierSearch:
             first = np.sort(singles.sets[singles.best_first[:size], 0])[None]
         grown = self._grow(every, max(share - len(first), 0), first)
         both = np.concatenate((first, grown))
-        ordered: Ints = both[np.lexsort(both.T[::-1])]
-        return ordered
+        return np.asarray(both[np.lexsort(both.T[::-1])])
 
     def _best_sets(self, size: int, singles: Tried, ties: Ints, most: int) -> Ints:
         """All sets of some ties, given best first; the most promising ones, if they are many."""
@@ -337,8 +332,7 @@ class _CarrierSearch:
         places = _every(np.sort(ties), size)
         estimate = singles.away[places].sum(axis=1)
         best = np.argsort(-estimate, kind="stable")[:most]
-        sets: Ints = singles.sets[places[best], 0]
-        return sets
+        return np.asarray(singles.sets[places[best], 0])
 
     def _grow(self, every: list[Tried], most: int, known: Ints) -> Ints:
         """The most promising sets made of one of the best smaller sets and one more tie."""

@@ -211,15 +211,7 @@ def results_of(finding: Finding, naming: Naming, scope: Scope) -> Iterator[Outco
         yield from _with_pairs(finding, table, extents, naming, scope)
         return
     for subject, extent in zip(finding.subjects.tolist(), extents, strict=True):
-        yield SearchResult(
-            subject=subject,
-            extent=extent,
-            counterfactuals=(),
-            front=(),
-            front_size=0,
-            baselines={},
-            objective_grid=None,
-        )
+        yield SearchResult(subject=subject, extent=extent)
 
 
 def _with_pairs(

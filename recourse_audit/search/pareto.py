@@ -47,15 +47,9 @@ def comparable(values: Floats, out: Floats | None = None) -> Floats:
     return np.rint(steps, out=steps)
 
 
-def figures(steps: Floats) -> Floats:
-    """The values that whole steps of the resolution stand for, as they are shown."""
-    return round_figures(steps * RESOLUTION)
-
-
 def round_figures(values: Floats) -> Floats:
     """Round to the resolution at which results are compared; no negative zero."""
-    shorter: Floats = np.round(values, SHOWN_DIGITS) + 0.0
-    return shorter
+    return np.asarray(np.round(values, SHOWN_DIGITS) + 0.0)
 
 
 def round_figure(value: float) -> float:

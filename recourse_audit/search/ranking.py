@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 
 from recourse_audit.graph.graph import Floats, Indices, Ints
 from recourse_audit.records.search import ObjectiveGrid
-from recourse_audit.search.pareto import GAP, NO_TIE, PairTable, Staircase, figures
+from recourse_audit.search.pareto import (
+    GAP,
+    NO_TIE,
+    RESOLUTION,
+    PairTable,
+    Staircase,
+    round_figures,
+)
 
 LAYERS_SEARCHED = 25
 COLUMNS = 32
@@ -138,10 +145,7 @@ def canonical_firsts(table: PairTable, pairs: Ints, root: Indices) -> Ints:
 
 
 def canonical_order(table: PairTable, pairs: Ints, *leading: NDArray[np.number]) -> Ints:
-    """Order pairs by subject, removed ties, nodes, the explanation's ties, then the removed ones.
-
-    `leading` columns come right after the subject.
-    """
+    """Order pairs by subject, `leading`, removed ties, nodes, all ties, then the removed ones."""
     explanation, mask = table.places(pairs)
     every, gone = table.tie_columns(pairs)
     size = table.sizes(explanation)
@@ -199,8 +203,7 @@ def _jaccard(gone: Indices, others: Indices, root: Indices) -> Floats:
     real = other != NO_TIE
     both = ((gone[:, None] == other) & real).sum(axis=(0, 1))
     either = (gone != NO_TIE).sum(axis=0) + real.sum(axis=0) - both
-    distance: Floats = 1.0 - both / either
-    return distance
+    return np.asarray(1.0 - both / either)
 
 
 def count_dominated(
@@ -252,8 +255,8 @@ def objective_grids(ranking: Ranking) -> Iterator[ObjectiveGrid]:
     cell += root * np.int64(COLUMNS)
     counts = _count_in_cells(table, cell, lowest[root], np.maximum(highest - lowest, 1.0)[root])
     offset = np.arange(table.roots) * table.spread
-    ranges = (offset - farthest, offset - nearest, lowest - offset, highest - offset)
-    for grid, *ends in zip(counts, *figures(np.stack(ranges)).tolist(), strict=True):
+    steps = np.stack((offset - farthest, offset - nearest, lowest - offset, highest - offset))
+    for grid, *ends in zip(counts, *round_figures(steps * RESOLUTION).tolist(), strict=True):
         cells = np.flatnonzero(grid)
         yield ObjectiveGrid(
             simulatability=(ends[0], ends[1]),

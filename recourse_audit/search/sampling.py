@@ -96,10 +96,7 @@ def canonical(trees: Trees) -> Trees:
 
 
 def subtrees_of(trees: Trees) -> Iterator[tuple[Trees, Ints]]:
-    """All subtrees with at least one tie of each tree, itself included, by the ties they keep.
-
-    Each comes with the columns of the trees that it is part of.
-    """
+    """All subtrees with a tie of each tree, by the ties they keep, and those trees' columns."""
     for mask in range(1, 1 << (trees.size - 1)):
         kept = [tie for tie in range(trees.size - 1) if mask >> tie & 1]
         rows = [0, *(tie + 1 for tie in kept)]
@@ -147,7 +144,6 @@ class Closure:
             assert same.all(), "two sets of ties with one 64-bit key"
 
     def is_finite(self) -> bool:
-        """Whether every answer so far is a number."""
         return all(np.isfinite(score.simulatability).all() for score in self._scores.values())
 
     def new_among(self, trees: Trees) -> Trees:
@@ -291,8 +287,7 @@ class SubtreeSampler:
         sums = self._sums[child]
         low, high = sums[starts[start]], sums[starts[start + 1]]
         position = np.searchsorted(sums, low + chance * (high - low), side="right") - 1
-        inside: Ints = np.clip(position, starts[start], starts[start + 1] - 1)
-        return inside
+        return np.asarray(np.clip(position, starts[start], starts[start + 1] - 1))
 
 
 RISK = 0.05

@@ -120,7 +120,7 @@ def drafted(difference: float, error: float | None, p: float | None) -> Draft:
     reason: WhyUntested | None = None if p is not None else "few_cases"
     tested = GapTest(difference=difference, precision=precision, p=p, reason=reason)
     nobody = np.zeros(0, dtype=np.int64)
-    return Draft("origin", Pair("south", "north", nobody, nobody), tested)
+    return "origin", Pair("south", "north", nobody, nobody), tested
 
 
 def test_verdicts_are_corrected_for_all_gaps_that_were_tested() -> None:
