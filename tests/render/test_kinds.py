@@ -84,6 +84,20 @@ def test_ties_between_people_have_the_direction_of_the_table(report: SubjectRepo
     assert {tie.kind for tie in others} == {"works_at", "studied_at"}
 
 
+def test_a_page_names_columns_and_relations_that_moved_no_decision(
+    audit: LoadedAudit, report: SubjectReport
+) -> None:
+    assert "moved no decision" not in page(audit, report).text()
+    person, employer, school = report.probes.kinds
+    silent = (person, replace(employer, silent=("employer.age",)), replace(school, hops=None))
+    relations = tuple(replace(relation, matters=False) for relation in report.probes.relations[:1])
+    probes = replace(report.probes, kinds=silent, relations=relations)
+    text = page(audit, replace(report, probes=probes)).text()
+    assert "Columns of employer that moved no decision: employer.age." in text
+    assert "No school ever moved a decision: the model does not look at them." in text
+    assert "Ties of the relation works_at moved no decision: the model ignores them." in text
+
+
 def test_own_ties_are_named_in_the_users_words(audit: LoadedAudit, report: SubjectReport) -> None:
     read = page(audit, report)
     labels = [row[0] for row in read.ladder]
