@@ -8,17 +8,22 @@ import json
 import math
 import os
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from recourse_audit.audit.inspect import PREPARATION, Inspection, check_given, inspect_with
+from recourse_audit.audit.inspect import PREPARATION, Inspection, inspect_with
 from recourse_audit.audit.load import Preprocessing, read_features
 from recourse_audit.audit.population import SAYS_BAD, SAYS_GOOD, people_column
 from recourse_audit.errors import GraphError, InputError, ModelError, SettingsError
 from recourse_audit.graph.archives import kinds_in
-from recourse_audit.graph.columns import ColumnSummary, describe_columns, near_matches
+from recourse_audit.graph.columns import (
+    ColumnSummary,
+    check_is_file,
+    describe_columns,
+    near_matches,
+)
 from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.graph.graphml import survey_graphml
 from recourse_audit.graph.kinds import people_settings
@@ -51,6 +56,22 @@ DERIVED = (
     '# name = "…"',
     '# formula = "… / …"',
 )
+# What is said beside a key, unless there is more to say.
+COMMENTS = {
+    "preprocessing": "raw columns in, the model's features out",
+    "from": "CHECK: found by its ids",
+    "kind": "CHECK: the kind of a tie",
+    "edge_attributes": "CHECK: in the model's order",
+    "features": "CHECK: the model's order",
+    "directed": "CHECK: true if a tie leads one way only",
+    "favourable": "CHECK: what a person hopes for",
+    "better": 'CHECK: or "lower"',
+    "recorded": "the decisions really taken",
+    "subject": "CHECK: who is decided on",
+    "outcome": "what came true later",
+    "good_outcome": "CHECK: the values that are good",
+    "bad_outcome": "CHECK: others count as not known",
+}
 CLOSING = """\
 [search]
 max_nodes = 4       # at most this many people in an explanation
@@ -110,7 +131,7 @@ def starting_settings(
     outcome
         The column of nodes with what came true later.
     """
-    check_given(model, "MODEL")
+    check_is_file(model, "MODEL")
     files = {key: path for key, path in graph_files.items() if path is not None}
     several = [key for key in files if key.startswith("nodes.")]
     if set(files) not in ({"nodes", "edges"}, {"npz"}, {"graphml"}) and not several:
@@ -118,9 +139,9 @@ def starting_settings(
             "init needs the graph: --nodes FILE --edges FILE, or --npz FILE, or --graphml FILE"
         )
     for key, path in files.items():
-        check_given(path, f"--{key.partition('.')[0].replace('ties', 'edges')}")
+        check_is_file(path, f"--{key.partition('.')[0].replace('ties', 'edges')}")
     if preprocessing is not None:
-        check_given(preprocessing, "--preprocessing")
+        check_is_file(preprocessing, "--preprocessing")
     settings = ModelSettings(path=model, preprocessing=preprocessing)
     later = {"--recorded": recorded, "--outcome": outcome}
     later_columns = {option: name for option, name in later.items() if name is not None}
@@ -145,15 +166,15 @@ def starting_settings(
         people = graph.features[: graph.person_count, own]
         blocks = one_hot_blocks(graph.feature_names[own], people, graph.attributes)
     if "graphml" not in files and not kinds:
-        lines += _entries(
-            {"directed": False}, {"directed": "CHECK: true if a tie leads one way only"}
-        )
+        lines += _entries({"directed": False})
     values = {column.name: column.values for column in columns}
+    output = inspection.signature.output
+    score = cut_off is not None and _is_score(output, cut_off)
     decision = _decision_section(
-        inspection.signature.output, cut_off, recorded, values.get(recorded or "", ())
+        output.classes or 2, cut_off, recorded, values.get(recorded or "", ()), score=score
     )
     if subject is not None:
-        decision += _entries({"subject": subject}, {"subject": "CHECK: who is decided on"})
+        decision += _entries({"subject": subject})
     if outcome is not None:
         decision += _outcome_lines(outcome, values.get(outcome, ()))
     people_only = people_settings(graph_settings, subject)
@@ -161,25 +182,27 @@ def starting_settings(
     few = [c.name for c in columns if c.distinct <= MOST_GROUPS and c.name not in unused]
     groups = [name for name in [*few, *(b.name for b in blocks)] if _is_protected(name)]
     sections = (
-        _model_section(
-            inspection, settings, folder, score=_is_score(inspection.signature.output, cut_off)
-        ),
+        _model_section(inspection, settings, folder, score=score),
         [*lines, *doubts],
         *(_encoding_section(block) for block in blocks),
         decision,
         ["[groups]", "# CHECK: the protected attributes", *_entries({"attributes": groups})],
         CLOSING.splitlines(),
     )
+    guesses = [
+        f"Guessed that decisions are on {kind!r}, of the kinds {', '.join(kinds)}: the model's "
+        "output has one row for each. Check decision.subject."
+        for kind in kinds
+        if kind == subject and not inspection.problem
+    ]
+    guesses += [
+        f"Guessed that {', '.join(block.columns)} are one category, {block.name!r}: they are 0 or "
+        "1, and one of them is 1 in every row. Check [[graph.encodings]]."
+        for block in blocks
+    ]
     return StartingSettings(
         text="\n".join("\n".join([*section, ""]) for section in sections),
-        guesses=(
-            *_subject_guess(subject, kinds, inspection),
-            *(
-                f"Guessed that {', '.join(block.columns)} are one category, {block.name!r}: they "
-                "are 0 or 1, and one of them is 1 in every row. Check [[graph.encodings]]."
-                for block in blocks
-            ),
-        ),
+        guesses=(*guesses,),
         problem=inspection.problem,
     )
 
@@ -241,7 +264,7 @@ def _guess_tables(
             features, _ = _feature_columns(columns, {identifier, *later.values()}, width)
             given[section][name] = {"path": path, "id": identifier, "features": features}
             continue
-        more, _ = _tie_columns(columns, path, None)
+        more = _tie_columns(columns, path, None)
         ends = [str(more.get(end, end)) for end in ("source", "target")]
         ids = {kind: (table["path"], table["id"]) for kind, table in given["nodes"].items()}
         start, to = (find_kind(path, end, ids) for end in ends)
@@ -266,16 +289,6 @@ def _find_subject(
     return subject, describe_columns({n: people_column(graph, n) for n in graph.column_names})
 
 
-def _subject_guess(
-    subject: str | None, kinds: Sequence[str], inspection: Inspection
-) -> Iterator[str]:
-    if subject is not None and not inspection.problem:
-        yield (
-            f"Guessed that decisions are on {subject!r}, of the kinds {', '.join(kinds)}: the "
-            "model's output has one row for each. Check decision.subject."
-        )
-
-
 def _table_lines(given: Mapping[str, Any], folder: Path) -> list[str]:
     """A section for each kind and each relation; an archive says it all by itself."""
     if "npz" in given:
@@ -284,9 +297,8 @@ def _table_lines(given: Mapping[str, Any], folder: Path) -> list[str]:
     for section, tables in given.items():
         for name, table in tables.items():
             entries = {**table, "path": _relative(table["path"], folder)}
-            comments = {"from": "CHECK: found by its ids", "features": "CHECK: the model's order"}
             key = name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quote(name)
-            lines += [f"[graph.{section}.{key}]", *_entries(entries, comments), ""]
+            lines += [f"[graph.{section}.{key}]", *_entries(entries), ""]
     return lines[:-1]
 
 
@@ -323,10 +335,8 @@ def _guess_columns(
     unused, where = {*later.values()}, "node attribute"
     if "nodes" in files:
         ties = survey(files["edges"], "edges")
-        more, remarks = _tie_columns(ties, files["edges"], signature)
         identifier = _id_column([c for c in columns if c.name not in unused], path)
-        given |= {"id": identifier, **more}
-        comments |= remarks
+        given |= {"id": identifier, **_tie_columns(ties, files["edges"], signature)}
         unused, where = unused | {identifier}, "column except the id"
     features, doubt = _feature_columns(columns, unused, signature.feature_count)
     if model.preprocessing is None:
@@ -340,8 +350,8 @@ def _guess_columns(
 
 def _tie_columns(
     columns: list[ColumnSummary], path: Path, signature: Signature | None
-) -> tuple[dict[str, object], dict[str, str]]:
-    """The columns of ties that are no default, as settings, and comments on them."""
+) -> dict[str, object]:
+    """The columns of ties that are no default, as settings."""
     names = {column.name.lower(): column.name for column in columns}
     ends = next((pair for pair in END_NAMES if names.keys() >= {*pair}), None)
     if ends is None and len(columns) < 2:
@@ -353,7 +363,7 @@ def _tie_columns(
     if (source, target) != END_NAMES[0]:
         given |= {"source": source, "target": target}
     if signature is None:  # of one relation, which is a kind
-        return given, {}
+        return given
     kind = next((names[name] for name in KIND_NAMES if name in names), KIND_NAMES[0])
     if kind != KIND_NAMES[0]:  # a column that is named must be there, the usual one need not
         given["kind"] = kind
@@ -364,11 +374,7 @@ def _tie_columns(
         numeric = [name for name in numeric if name != "weight"][:width]
     if port is not None and numeric:
         given["edge_attributes"] = numeric
-    comments = {
-        "kind": "CHECK: the kind of a tie",
-        "edge_attributes": "CHECK: in the model's order",
-    }
-    return given, comments
+    return given
 
 
 def _id_column(columns: list[ColumnSummary], path: Path) -> str:
@@ -471,10 +477,7 @@ def _model_section(
     given = {"path": _relative(settings.path, folder)}
     if settings.preprocessing is not None:
         given["preprocessing"] = _relative(settings.preprocessing, folder)
-    lines = [
-        "[model]",
-        *_entries(given, {"preprocessing": "raw columns in, the model's features out"}),
-    ]
+    lines = ["[model]", *_entries(given)]
     lines.append(f"# roles = {{ {roles} }}    # guessed; set it if one is wrong")
     if score:
         lines.append('output = "score"    # CHECK: one column of any numbers, no probability')
@@ -496,19 +499,20 @@ def _model_section(
 def _encoding_section(block: OneHotBlock) -> list[str]:
     return [
         "[[graph.encodings]]    # CHECK: guessed from names, and because one of them is 1 per row",
-        *_entries({"name": block.name, "kind": "one_hot"}),
+        *_entries({"name": block.name, "kind": "one_hot"}, {"kind": ""}),
         *_entries({"columns": block.columns, "labels": block.labels}),
     ]
 
 
 def _decision_section(
-    output: OutputPort, cut_off: float | None, recorded: str | None, values: tuple[str, ...]
+    count: int,
+    cut_off: float | None,
+    recorded: str | None,
+    values: tuple[str, ...],
+    *,
+    score: bool,
 ) -> list[str]:
     """The classes, named by the recorded decisions where they fit the model, and the rule."""
-    score = _is_score(output, cut_off)
-    if cut_off is not None:
-        _check_cut_off(cut_off, output, score=score)
-    count = output.classes or 2
     classes, doubts = [f"class_{number}" for number in range(count)], []
     if len(values) == count:
         classes = sorted(values, key=lambda text: (text.lower() not in REFUSALS, text))
@@ -523,12 +527,7 @@ def _decision_section(
     given |= {"better": "higher"} if score else {}
     given |= {} if recorded is None else {"recorded": recorded}
     of = "score" if score else "summed probability of the favourable classes"
-    comments = {
-        "favourable": "CHECK: what a person hopes for",
-        "cut_off": f"favourable from this {of} on",
-        "better": 'CHECK: or "lower"',
-        "recorded": "the decisions really taken",
-    }
+    comments = {"cut_off": f"favourable from this {of} on"}
     names = "# CHECK: what the classes are called, in the order of the model's output"
     return ["[decision]", names, *_entries(given, comments), *doubts]
 
@@ -542,28 +541,20 @@ def _outcome_lines(column: str, values: tuple[str, ...]) -> list[str]:
         given["good_outcome"] = good
         if len(there) > 2:
             given["bad_outcome"] = [value for value in there if value not in good][:MOST_SHOWN]
-    comments = {
-        "outcome": "what came true later",
-        "good_outcome": "CHECK: the values that are good",
-        "bad_outcome": "CHECK: others count as not known",
-    }
-    return _entries(given, comments)
+    return _entries(given)
 
 
-def _is_score(output: OutputPort, cut_off: float | None) -> bool:
+def _is_score(output: OutputPort, cut_off: float) -> bool:
     """Whether a cut-off can only be that of a score: one column, and no probability."""
-    return cut_off is not None and not 0 < cut_off < 1 and output.columns == 1
-
-
-def _check_cut_off(cut_off: float, output: OutputPort, *, score: bool) -> None:
     if not math.isfinite(cut_off):
         raise InputError(f"--cut-off: must be a number (got {cut_off})")
-    if not score and not 0 < cut_off < 1:
+    if not 0 < cut_off < 1 and output.columns != 1:
         columns = "" if output.columns is None else f", and this one has {output.columns} columns"
         raise InputError(
             f"--cut-off: a cut-off for probabilities lies between 0 and 1 (got {cut_off:g}); only "
             f"a model with one column of scores takes others{columns}"
         )
+    return not 0 < cut_off < 1
 
 
 def _columns_of_x(names: Sequence[str]) -> list[str]:
@@ -573,7 +564,7 @@ def _columns_of_x(names: Sequence[str]) -> list[str]:
     return [
         "# CHECK: the columns of x, named by the archive's feature_names or numbered; give them",
         "# names in this order: rules and protected attributes refer to them",
-        *_entries({"features": names}),
+        *_entries({"features": names}, {"features": ""}),
     ]
 
 
@@ -581,7 +572,7 @@ def _entries(given: Mapping[str, object], comments: Mapping[str, str] | None = N
     """Lines of TOML; features have one line each, below what is said about them."""
     lines = []
     for key, value in given.items():
-        comment = (comments or {}).get(key)
+        comment = {**COMMENTS, **(comments or {})}.get(key)
         if key == "features" and isinstance(value, Sequence):
             lines += [f"# {comment}"] if comment else []
             lines += ["features = [", *(f"    {_quote(name)}," for name in value), "]"]

@@ -20,6 +20,7 @@ from recourse_audit.audit.load import (
 )
 from recourse_audit.audit.population import with_neighbour_columns
 from recourse_audit.errors import InputError, ModelError, SettingsError
+from recourse_audit.graph.columns import check_is_file
 from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.head import with_head
@@ -49,7 +50,6 @@ from recourse_audit.settings import (
     Subject,
     load_settings,
 )
-from recourse_audit.settings.section import is_file, is_folder
 
 R = TypeVar("R", ModelInput, ModelOutput, ListedOutput)
 
@@ -247,7 +247,7 @@ def inspect_model(path: Path, graph: Path | None, *, timeout: float | None = Non
     """
     whole = load_settings(path) if path.suffix == ".toml" else None
     if whole is None:
-        check_given(path, "MODEL")
+        check_is_file(path, "MODEL")
     settings = ModelSettings(path=path) if whole is None else whole.model
     ties, origin = None if whole is None else whole.graph, path
     subject = None if whole is None else whole.decision.subject
@@ -327,17 +327,9 @@ def inspect_with(
     return replace(facts, signature=model.signature, head=model.head_report), model
 
 
-def check_given(path: Path, option: str) -> None:
-    """Refuse a path from the command line that is not a file, naming the option it came from."""
-    if is_folder(path):
-        raise InputError(f"{path}: is a folder; name the file inside it in {option}")
-    if not is_file(path):
-        raise InputError(f"{path}: there is no such file; correct the path in {option}")
-
-
 def _graph_settings(path: Path) -> tuple[GraphSettings, dict[str, Any], Subject | None]:
     """The graph that a file names, the pipeline that makes its features, who is decided on."""
-    check_given(path, "--graph")
+    check_is_file(path, "--graph")
     match path.suffix:
         case ".toml":
             settings = load_settings(path)

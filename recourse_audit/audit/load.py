@@ -32,20 +32,12 @@ from recourse_audit.model.batching import QueryBatcher, Repeater, sharing_of
 from recourse_audit.model.decisions import DecisionRule
 from recourse_audit.model.head import check_head_columns, with_head, with_head_columns
 from recourse_audit.model.kind_roles import is_input_of
-from recourse_audit.model.preprocessing import (
-    Encoder,
-    Pipeline,
-    encoder_of,
-    probe_rows,
-)
+from recourse_audit.model.preprocessing import Encoder, Pipeline, encoder_of, probe_rows
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.roles import check_complete
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.records.model import (
-    PreprocessingReport,
-    ProbeReport,
-)
+from recourse_audit.records.model import PreprocessingReport, ProbeReport
 from recourse_audit.records.texts import unguard
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.search.evaluation import Scope

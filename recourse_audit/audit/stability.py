@@ -27,19 +27,9 @@ from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.roles import Signature
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.records.recourse import (
-    Action,
-    MoveAction,
-    Recourse,
-    SetAction,
-    TogetherAction,
-)
+from recourse_audit.records.recourse import Action, MoveAction, Recourse, SetAction, TogetherAction
 from recourse_audit.records.search import SearchFailure, SearchResult
-from recourse_audit.records.subject import (
-    StabilityPoint,
-    StabilityReport,
-    StabilityRow,
-)
+from recourse_audit.records.subject import StabilityPoint, StabilityReport, StabilityRow
 from recourse_audit.recourse.policy import INCOMING, OUTGOING, WAYS, Policy
 from recourse_audit.search.moexp import Search
 

@@ -38,21 +38,15 @@ from recourse_audit.graph.columns import (
     code_kinds,
     damaged,
     features_needed,
-    find_repeated,
     near_matches,
     no_nodes,
     one_kind,
     to_strings,
 )
 from recourse_audit.graph.graph import Floats, Graph, Indices, Strings, Ties, build_graph
-from recourse_audit.graph.kinds import (
-    REVERSED,
-    KindTables,
-    Triple,
-    find_subject,
-    name_relations,
-)
+from recourse_audit.graph.kinds import REVERSED, KindTables, Triple, find_subject, name_relations
 from recourse_audit.settings import GraphSettings, Subject
+from recourse_audit.settings.section import first_repeated
 
 Array = NDArray[Any]
 Matrix = Array | sparse.csr_array
@@ -247,7 +241,7 @@ def _labels(values: Array, place: Place) -> Column:
 def _check_names(names: Sequence[str], place: Place) -> None:
     """Refuse two features of one name: nobody could say which of them is meant."""
     to_strings(names, place)
-    if (name := find_repeated(names)) is not None:
+    if (name := first_repeated(names)) is not None:
         raise GraphError(
             f"{place.name}: 'feature_names' has {name!r} more than once; rename one of them"
         )
@@ -287,7 +281,7 @@ def read_npz(
     has no names, it names all columns. For whoever takes raw columns, `x` may be absent: then the
     ids say how many nodes there are.
     """
-    check_is_file(path, "npz")
+    check_is_file(path, "graph.npz")
     place = Positions(path)
     arrays = _load(path)
     several = any(name.startswith("edge_index_") for name in arrays)
@@ -453,7 +447,7 @@ def _load(path: Path) -> dict[str, Array]:
     try:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
-        name = find_repeated([entry.filename.removesuffix(".npy") for entry in entries])
+        name = first_repeated([entry.filename.removesuffix(".npy") for entry in entries])
         if name is not None:
             raise ValueError(f"more than one array {name!r}")
         size = sum(entry.file_size for entry in entries)

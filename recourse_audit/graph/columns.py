@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from recourse_audit.errors import GraphError
 from recourse_audit.graph.graph import Floats, Graph, Indices, Strings, Ties
 from recourse_audit.settings import GraphSettings
-from recourse_audit.settings.section import is_file, is_folder
+from recourse_audit.settings.section import first_repeated, is_file, is_folder
 
 DEFAULT_KIND = "tie"
 MOST_KINDS = np.iinfo(np.int16).max
@@ -68,11 +68,11 @@ IN_MEMORY = Positions("the graph in memory")
 
 
 def check_is_file(path: Path, key: str) -> None:
-    """Refuse a path without a file, naming the setting it came from."""
+    """Refuse a path without a file, naming the setting or the option it came from."""
     if is_folder(path):
-        raise GraphError(f"{path}: is a folder; name the file inside it in graph.{key}")
+        raise GraphError(f"{path}: is a folder; name the file inside it in {key}")
     if not is_file(path):
-        raise GraphError(f"{path}: there is no such file; correct the path in graph.{key}")
+        raise GraphError(f"{path}: there is no such file; correct the path in {key}")
 
 
 def damaged(path: Path | str, kind: str, program: str, error: object) -> GraphError:
@@ -92,11 +92,6 @@ def near_matches(name: str, known: Iterable[str]) -> str:
         return "did you mean " + " or ".join(repr(folded[match]) for match in close) + "?"
     first = ", ".join(repr(other) for other in names[:12])
     return f"choose from {first}{', …' if len(names) > 12 else ''}"
-
-
-def find_repeated(names: Sequence[str]) -> str | None:
-    """The first name that is there twice."""
-    return next((name for place, name in enumerate(names) if name in names[:place]), None)
 
 
 def check_column(name: str, known: Sequence[str], key: str, place: Place) -> None:
@@ -187,7 +182,7 @@ class Table(ABC):
     def __init__(self, place: Place, names: list[str]) -> None:
         self.place = place
         self.names = names
-        if (name := find_repeated(names)) is not None:
+        if (name := first_repeated(names)) is not None:
             raise GraphError(f"{place.name}: has more than one column {name!r}; rename one of them")
 
     @abstractmethod

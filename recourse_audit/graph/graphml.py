@@ -40,13 +40,7 @@ from recourse_audit.graph.columns import (
     to_strings,
 )
 from recourse_audit.graph.graph import Graph, Indices, Ties, build_graph
-from recourse_audit.graph.kinds import (
-    KindTables,
-    Triple,
-    find_subject,
-    join_kinds,
-    name_relations,
-)
+from recourse_audit.graph.kinds import KindTables, Triple, find_subject, join_kinds, name_relations
 from recourse_audit.settings import GraphSettings
 
 MOST_TIES = 200_000
@@ -307,7 +301,7 @@ def _tie_name(source: object, target: object) -> str:
 
 def _read_network(path: Path) -> "nx.Graph[Any]":
     """What a file says, defaults included; whatever is wrong with it is a `GraphError`."""
-    check_is_file(path, "graphml")
+    check_is_file(path, "graph.graphml")
     try:
         # networkx wants a namespace, which some programs leave out.
         data = path.read_bytes().replace(b"<graphml>", HEADER, 1)

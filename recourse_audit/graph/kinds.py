@@ -17,14 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from recourse_audit.errors import GraphError, SettingsError
-from recourse_audit.graph.columns import (
-    Column,
-    Nodes,
-    Place,
-    as_strings,
-    near_matches,
-    to_strings,
-)
+from recourse_audit.graph.columns import Column, Nodes, Place, as_strings, near_matches, to_strings
 from recourse_audit.graph.graph import (
     Graph,
     Kinds,

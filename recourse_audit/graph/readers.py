@@ -3,7 +3,7 @@
 from recourse_audit.errors import SettingsError
 from recourse_audit.graph.archives import read_npz
 from recourse_audit.graph.arrays import from_arrays
-from recourse_audit.graph.columns import Place, TakeColumns, find_repeated, with_raw_columns
+from recourse_audit.graph.columns import Place, TakeColumns, with_raw_columns
 from recourse_audit.graph.computed import with_computed
 from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.graphml import from_networkx, read_graphml
@@ -11,6 +11,7 @@ from recourse_audit.graph.kinds import KindTables, find_subject, join_kinds, peo
 from recourse_audit.graph.tables import read_kinds, read_tables
 from recourse_audit.settings import GraphSettings, Subject
 from recourse_audit.settings.inputs import ONE_SOURCE
+from recourse_audit.settings.section import first_repeated
 
 __all__ = ["from_arrays", "from_networkx", "read_graph"]
 
@@ -38,7 +39,7 @@ def read_graph(
     Graph(nodes=1800, ties=4211, features=7)
     """
     tables, settings = settings, people_settings(settings, subject)
-    if (name := find_repeated(settings.features)) is not None:
+    if (name := first_repeated(settings.features)) is not None:
         raise SettingsError(f"graph.features: names {name!r} twice; remove one of them")
     if not tables.files:
         raise SettingsError(f"graph: {ONE_SOURCE}, or a graph in memory")

@@ -365,8 +365,8 @@ def read_tables(settings: GraphSettings, raw: TakeColumns | None) -> tuple[Graph
     """
     assert isinstance(settings.nodes, Path)
     assert settings.edges is not None
-    check_is_file(settings.nodes, "nodes")
-    check_is_file(settings.edges, "edges")
+    check_is_file(settings.nodes, "graph.nodes")
+    check_is_file(settings.edges, "graph.edges")
     with arrow_errors(str(settings.nodes)):
         nodes, keys, place = _read_nodes(settings.nodes, settings, raw)
     pa.default_memory_pool().release_unused()  # pyarrow would keep it for later
@@ -385,14 +385,14 @@ def read_kinds(settings: GraphSettings, subject: str, raw: TakeColumns | None) -
     for kind in sorted(settings.node_tables, key=lambda kind: kind != subject):
         own = settings.of_kind(kind, people=kind == subject)
         path, section = settings.files[f"nodes.{kind}"], f"nodes.{kind}"
-        check_is_file(path, f"{section}.path")
+        check_is_file(path, f"graph.{section}.path")
         with arrow_errors(str(path)):
             take = raw if kind == subject else None
             nodes[kind], ids[kind], places[kind] = _read_nodes(path, own, take, f"graph.{section}")
     relations = []
     for name, tie in settings.ties.items():
         path = settings.files[f"ties.{name}"]
-        check_is_file(path, f"ties.{name}.path")
+        check_is_file(path, f"graph.ties.{name}.path")
         with arrow_errors(str(path)):
             ties = _read_relation(path, name, tie, ids, places)
         relations.append(
@@ -551,10 +551,8 @@ def _read_candidates(
         raise GraphError(f"{path}: there is no such file; correct the path")
     ends = (settings.source, settings.target)
     table = open_table(path, few={settings.kind}, row_of="new tie")
-    for name in ends:
-        if name not in table.names:
-            hint = near_matches(name, table.names)
-            raise GraphError(f"{path}: there is no column {name!r}; {hint}")
+    for key, name in zip(("source", "target"), ends, strict=True):
+        check_column(name, table.names, key, table.place)
     further = [name for name in table.names if name not in {*ends, settings.kind}]
     if further:
         raise GraphError(
@@ -587,7 +585,7 @@ def _read_candidates(
 
 def survey(path: Path, key: str) -> list[ColumnSummary]:
     """Describe every column of a CSV or Parquet file; `key` is the setting that names the file."""
-    check_is_file(path, key)
+    check_is_file(path, f"graph.{key}")
     with arrow_errors(str(path)):
         table = open_table(path, row_of="node or tie")
         table.load(table.names)

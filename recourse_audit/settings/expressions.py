@@ -11,14 +11,14 @@ nothing is ever compiled or run. A column whose name is not a plain word is writ
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 LONGEST, DEEPEST = 500, 40
 WORDS = ("and", "or", "not")
-ARITHMETIC = ("+", "-", "*", "/", "**")
-COMPARISONS = ("=", "!=", "<=", ">=", "<", ">")
+FORMULA = "a formula has columns, numbers, + - * / ** and parentheses"
+CONDITION = "a condition compares (= != <= >= < >) columns with values, joined by and, or, not"
 _TOKEN = re.compile(
     r"""\s*(?:
       (?P<number>(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
@@ -30,10 +30,9 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _SIGNS = {ast.Eq: "=", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
-_ALLOWED = (
-    *(ast.Name, ast.Load, ast.UnaryOp, ast.USub, ast.Not, ast.BoolOp, ast.And, ast.Or),
-    *(ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Compare, *_SIGNS),
-)
+_LEAVES = (ast.Name, ast.Load, ast.UnaryOp, ast.USub)
+_ARITHMETIC = (*_LEAVES, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
+_LOGIC = (*_LEAVES, ast.Not, ast.BoolOp, ast.And, ast.Or, ast.Compare, *_SIGNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,27 +84,43 @@ class Expression:
 
 
 def parse_formula(text: str) -> Expression:
-    """Read arithmetic on columns.
-
-    Raises
-    ------
-    ValueError
-        It is not arithmetic on columns; the message says where it stops being that.
-    """
-    tokens = _tokens(text)
-    _check_order(tokens, prefix="-", joints=ARITHMETIC, compares=False)
-    return _parse(tokens)
+    """Read arithmetic on columns; anything else is a `ValueError`."""
+    formula = _parse(text, _ARITHMETIC, FORMULA)
+    for operand in formula.operands:
+        if isinstance(operand, str):
+            raise ValueError(f"has the text {operand!r}, but arithmetic needs numbers")
+    return formula
 
 
 def parse_condition(text: str) -> Expression:
-    """Read comparisons of columns, joined by and, or, not; errors as for a formula."""
-    tokens = _tokens(text)
-    _check_order(tokens, prefix="not", joints=("and", "or"), compares=True)
-    condition = _parse(tokens)
+    """Read comparisons of columns, joined by and, or, not; anything else is a `ValueError`."""
+    condition = _parse(text, _LOGIC, CONDITION)
+    parts = [condition.tree]
+    while parts:
+        match parts.pop():
+            case ast.BoolOp(values=inner):
+                parts += inner
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                parts.append(operand)
+            case ast.Compare(left=left, comparators=[right]) if _are_values(condition, left, right):
+                continue
+            case _:
+                raise ValueError(f"has no comparison where one is needed; {CONDITION}")
     for _, *sides in condition.comparisons:
         if not any(isinstance(side, ColumnName) for side in sides):
             raise ValueError("compares two values; one side must be a column")
     return condition
+
+
+def _are_values(condition: Expression, *sides: ast.expr) -> bool:
+    """Whether both sides are columns or values; only a number may have a minus sign."""
+    for side in sides:
+        leaf = side.operand if isinstance(side, ast.UnaryOp) else side
+        if not isinstance(leaf, ast.Name):
+            return False
+        if leaf is not side and not isinstance(condition.operand(leaf), float):
+            return False
+    return True
 
 
 class _Token(NamedTuple):
@@ -122,9 +137,6 @@ class _Token(NamedTuple):
             return float(self.text)
         inner = self.text if self.kind == "name" else self.text[1:-1]
         return inner if self.kind == "text" else ColumnName(inner)
-
-
-_END = _Token("sign", "the end")
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -150,75 +162,23 @@ def _stranger(rest: str) -> str:
     return f"has {rest[0]!r}, which means nothing here"
 
 
-def _parse(tokens: Sequence[_Token]) -> Expression:
-    """Tokens in a permitted order, as a tree of permitted nodes."""
+def _parse(text: str, allowed: tuple[type[ast.AST], ...], grammar: str) -> Expression:
+    """A text as a tree of permitted nodes."""
     operands: list[Operand] = []
     words = []
-    for token in tokens:
+    for token in _tokens(text):
         if token.is_operand:
             words.append(f"_{len(operands)}")
             operands.append(token.operand)
         else:
             words.append("==" if token.text == "=" else token.text)
-    tree = ast.parse(" ".join(words), mode="eval").body
-    if not all(isinstance(node, _ALLOWED) for node in ast.walk(tree)):
-        raise ValueError("has more than columns, values and signs in it")
+    try:
+        tree = ast.parse(" ".join(words), mode="eval").body
+    except (SyntaxError, RecursionError, MemoryError):
+        raise ValueError(f"cannot be read; {grammar}") from None
+    nodes = [*ast.walk(tree)]
+    if words.count("(") + sum(isinstance(node, ast.UnaryOp) for node in nodes) > DEEPEST:
+        raise ValueError(f"has more than {DEEPEST} parentheses and signs before them; simplify it")
+    if not all(isinstance(node, allowed) for node in nodes):
+        raise ValueError(f"cannot be read; {grammar}")
     return Expression(tree, tuple(operands))
-
-
-def _check_order(
-    tokens: Sequence[_Token], *, prefix: str, joints: Sequence[str], compares: bool
-) -> None:
-    """Check that operands and signs alternate as they must, and say what does not.
-
-    Python would refuse the same texts, with messages about a language that the user does not write.
-    `prefix` may stand before a part, and `joints` join parts: operands, or comparisons of two.
-    """
-    rest = [_END, *tokens[::-1]]
-    wanted = "a column, a number or a text in quotes" if compares else "a column or a number"
-
-    def take() -> _Token:
-        return rest.pop() if len(rest) > 1 else _END
-
-    def check_operand() -> None:
-        minus = compares and rest[-1].text == "-" and bool(take())
-        token = take()
-        if token is _END:
-            raise ValueError(f"ends where {wanted} is needed")
-        if minus and token.kind != "number":
-            raise ValueError(f"has {token.text!r} after a minus sign, where a number is needed")
-        if token.kind == "text" and not compares:
-            raise ValueError(f"has the text {token.text}, but arithmetic needs numbers")
-        if not token.is_operand:
-            raise ValueError(f"has {token.text!r} where a column or a value is needed")
-        if token.kind == "name" and rest[-1].text == "(":
-            raise ValueError(f"calls {token.text!r}, and nothing can be called here")
-
-    opened = 0
-    while True:
-        prefixes = 0
-        while rest[-1].text in (prefix, "("):
-            inside = take().text == "("
-            opened, prefixes = opened + inside, prefixes + (not inside)
-            if opened + prefixes > DEEPEST:
-                raise ValueError(f"is nested more than {DEEPEST} deep")
-        check_operand()
-        if compares:
-            sign = take()
-            if sign.text not in COMPARISONS:
-                raise ValueError(
-                    f"has {sign.text!r} where a comparison is needed: one of "
-                    f"{', '.join(COMPARISONS)}"
-                )
-            check_operand()
-        while opened and rest[-1].text == ")":
-            take()
-            opened -= 1
-        joint = take()
-        if joint.text in joints:
-            continue
-        if opened:
-            raise ValueError(f"has {joint.text!r} where a parenthesis should close")
-        if joint is not _END:
-            raise ValueError(f"goes on with {joint.text!r} where it should end")
-        return

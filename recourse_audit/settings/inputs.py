@@ -322,10 +322,7 @@ class SubjectColumn(Section):
 
 
 # A kind of node, or the value of a column.
-Subject = Annotated[
-    Annotated[str, Tag(PLAIN)] | Annotated[SubjectColumn, Tag(TABLE)],
-    BY_FORM,
-]
+Subject = Annotated[Annotated[str, Tag(PLAIN)] | Annotated[SubjectColumn, Tag(TABLE)], BY_FORM]
 
 
 class GraphSettings(Section):

@@ -5,7 +5,14 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from recourse_audit.settings.policy import TieRule
 from recourse_audit.settings.section import Section, Share
@@ -39,6 +46,12 @@ def _check_forms(forms: tuple[str, ...]) -> tuple[str, ...]:
     return forms
 
 
+def _check_text(text: str) -> str:
+    if not text.strip():
+        raise ValueError(f"needs text (got {text!r})")
+    return text
+
+
 def check_languages(table: Iterable[str]) -> None:
     """Refuse keys that are no languages."""
     for language in table:
@@ -47,7 +60,8 @@ def check_languages(table: Iterable[str]) -> None:
 
 
 Day = Annotated[str, BeforeValidator(_write_day)]
-Forms = Annotated[tuple[str, ...], BeforeValidator(_split_forms)]
+Forms = Annotated[tuple[str, ...], BeforeValidator(_split_forms), AfterValidator(_check_forms)]
+Text = Annotated[str, AfterValidator(_check_text)]
 
 
 class AuditSettings(Section):
@@ -91,22 +105,20 @@ class TieWords(Section):
     caution: str = ""
     """What a person must know before they do so; for letters."""
 
-    _check = field_validator("name", "end", "add", "move")(_check_forms)
-
 
 class LanguageWords(Section):
     """The words of one language. Keys besides these tables are names, each with its word."""
 
-    names: dict[str, Forms] = Field(default_factory=dict)
+    names: dict[str, Annotated[Forms, Field(min_length=1)]] = Field(default_factory=dict)
     """The word (or singular and plural) for a class, an attribute, a group, a category, a unit or
     a kind of nodes: denied = 'refused', employer = ['employer', 'employers']."""
-    people: dict[str, str] = Field(default_factory=dict)
+    people: dict[str, Text] = Field(default_factory=dict)
     """What the people of a group are called in a sentence: south = 'people in the South'."""
     ties: dict[str, TieWords] = Field(default_factory=dict)
     """What kinds of ties are called, by kind."""
-    levels: dict[str, dict[str, str]] = Field(default_factory=dict)
+    levels: dict[str, dict[str, Text]] = Field(default_factory=dict)
     """For an attribute, how to say that it reaches a level or a category."""
-    decided: dict[str, str] = Field(default_factory=dict)
+    decided: dict[str, Text] = Field(default_factory=dict)
     """For an unfavourable class, the opening sentence of a letter, such as 'We have declined your
     application for a loan.'"""
 
@@ -119,31 +131,6 @@ class LanguageWords(Section):
         tables = {name: value for name, value in table.items() if isinstance(value, dict)}
         names = {name: value for name, value in table.items() if name not in tables}
         return {**tables, "names": {**tables.get("names", {}), **names}}
-
-    @field_validator("names")
-    @classmethod
-    def _check_names(cls, names: dict[str, Forms]) -> dict[str, Forms]:
-        for name, forms in names.items():
-            if not forms or len(forms) > 2 or not all(form.strip() for form in forms):
-                raise ValueError(f"needs one word, or a singular and a plural, for {name}")
-        return names
-
-    @field_validator("people", "decided")
-    @classmethod
-    def _check_texts(cls, texts: dict[str, str]) -> dict[str, str]:
-        for name, text in texts.items():
-            if not text.strip():
-                raise ValueError(f"needs text for {name} (got {text!r})")
-        return texts
-
-    @field_validator("levels")
-    @classmethod
-    def _check_levels(cls, levels: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-        for name, phrases in levels.items():
-            for level, phrase in phrases.items():
-                if not phrase.strip():
-                    raise ValueError(f"needs a phrase for level {level} of {name}")
-        return levels
 
 
 WordSettings = dict[str, LanguageWords]

@@ -81,8 +81,8 @@ CONDITIONS_REFUSED = [
     ({"then": "job > 1"}, "'job' is a category and is compared with something else"),
     ({"then": 'income = "much"'}, "'income' is a number and is compared with something else"),
     ({"then": 'job < "boss"'}, "'job' is a category, which is neither less nor more"),
-    ({"if": "exec(1) = 1", "then": "income > 1"}, "conditions[0].if: calls 'exec'"),
-    ({"then": "income"}, "conditions[0].then: has 'the end' where a comparison is needed"),
+    ({"if": "exec(1) = 1", "then": "income > 1"}, "conditions[0].if: cannot be read; a condition"),
+    ({"then": "income"}, "conditions[0].then: has no comparison where one is needed"),
     ({"when": "income > 1", "then": "income > 1", "than": 1}, "than: is not a known key"),
 ]
 

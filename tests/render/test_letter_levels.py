@@ -137,7 +137,7 @@ def test_a_phrase_for_a_level_takes_the_place_of_ours(
     ("phrases", "words"),
     [
         ({"en": {"levels": {"a": {"yes": "x"}}}}, "words: en.levels needs numbers as levels of a"),
-        ({"en": {"levels": {"a": {"1": " "}}}}, "words.en.levels: needs a phrase for level 1 of a"),
+        ({"en": {"levels": {"a": {"1": " "}}}}, "words.en.levels.a.1: needs text"),
         ({"english": {}}, "words: needs languages such as en or de as keys"),
     ],
 )

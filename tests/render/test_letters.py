@@ -415,7 +415,7 @@ def test_the_settings_of_a_letter_are_checked() -> None:
         ("profile", "../x", "must be the name of a file"),
         ("data_as_of", "31.3.2026", "must be a date such as"),
         ("currencies", {"euros": "€"}, "a three-letter currency code for euros"),
-        ("words", {"en": {"x": ["a", "b", "c"]}}, "needs one word, or a singular"),
+        ("words", {"en": {"x": ["a", "b", "c"]}}, "needs one text, or a singular"),
         ("words", {"xxxx": {}}, "needs languages such as en or de as keys"),
         ("k", 1, "must be at least 2"),
     ):
