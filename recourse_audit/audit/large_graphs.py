@@ -137,8 +137,8 @@ def _may_be_cut(audit: AskedGraph, limits: BlockLimits) -> bool:
         is_large(audit.graph, limits)
         and neighbourhoods_suffice(audit.probes)
         and not audit.batcher.one_row_per_query
-        and model.node_room is None
-        and model.arc_room is None
+        and model.feeder.node_room is None
+        and model.feeder.arc_room is None
         and model.signature.port("adjacency") is None
     )
 

@@ -239,7 +239,7 @@ def assemble(
 ) -> LoadedAudit:
     """An audit of parts that are known to fit together."""
     search = settings.search
-    model.pad_kinds(probes.padded)
+    model.feeder.pads = probes.padded
     return LoadedAudit(
         settings=settings,
         graph=graph,
@@ -287,7 +287,7 @@ def check_features(
     model: OnnxModel, graph: Graph, preprocessing: Preprocessing | None = None
 ) -> None:
     """Refuse a graph with more or fewer features than the model takes."""
-    if model.splits:
+    if model.feeder.splits:
         check_widths(model, graph)
         return
     wanted, given = model.signature.feature_count, graph.features.shape[1] - graph.head_only

@@ -80,8 +80,7 @@ def _log_softmax(values: Floats) -> Floats:
 
 def _two_classes(score: Floats, kind: OutputKind) -> Floats:
     if kind == "logits":
-        logarithms: Floats = np.stack((log_expit(-score), log_expit(score)), axis=1)
-        return logarithms
+        return np.asarray(np.stack((log_expit(-score), log_expit(score)), axis=1))
     second: Floats = np.exp(score) if kind == "log_probabilities" else score
     return np.log(np.maximum(np.stack((1.0 - second, second), axis=1), SMALLEST_PROBABILITY))
 
@@ -107,7 +106,6 @@ class Repeater:
 
     @property
     def asks_twice(self) -> bool:
-        """Whether anything is repeated at all."""
         return self._share > 0
 
     @contextmanager
@@ -143,7 +141,6 @@ class Repeater:
 
     @property
     def result(self) -> Repeats:
-        """What has been found for the last subject."""
         return Repeats(calls=self._calls, differed=self._differed, largest=self._largest)
 
     def compare(self, first: Floats, second: Floats, kind: OutputKind) -> None:
@@ -233,18 +230,18 @@ class QueryBatcher:
         best = min(NODES_PER_QUERY, max(FEWEST_NODES, BYTES_PER_QUERY // width))
         if signature.port("adjacency") is not None:
             best = min(NODES_PER_QUERY, NODES_IN_MATRIX)
-        self._node_room = best if model.node_room is None else model.node_room
+        self._node_room = best if model.feeder.node_room is None else model.feeder.node_room
         self._nodes_shared = min(NODES_SHARED, max(NODES_PER_QUERY, BYTES_SHARED // width))
         self._scratch = np.empty((self._node_room, columns), self.features.dtype)
-        self._weight = pool.weight if model.weighs_ties else None
+        self._weight = pool.weight if model.feeder.weighs_ties else None
         self._attributes = pool.attributes if signature.port("edge_attributes") else None
-        typed = model.splits or signature.port("edge_type") is not None
+        typed = model.feeder.splits or signature.port("edge_type") is not None
         self._kind = pool.kind if typed else None
         self._alike = self._find_alike()
         target = signature.port("target")
         self.one_row_per_query = target is not None and target.shape in ((), (1,))
         given = columns - model.head_only
-        if not model.splits and signature.feature_count not in (None, given):
+        if not model.feeder.splits and signature.feature_count not in (None, given):
             raise ModelError(
                 f"the model takes {signature.feature_count} features and the graph gives "
                 f"{given}; name the model's features, in its order, in graph.features"
@@ -268,7 +265,7 @@ class QueryBatcher:
 
     def _find_alike(self) -> Ints | None:
         """For each row about ties, the first that says the same, if only relations are told."""
-        told = self.model.channels_told
+        told = self.model.feeder.channels_told
         if told is None or self._weight is not None or self._attributes is not None:
             return None
         _, first, place = np.unique(told[self._kind], return_index=True, return_inverse=True)
@@ -405,7 +402,6 @@ class QueryBatcher:
             first, done = last, until
 
     def _ask_shared(self, union: Union, rows: Ints, sharing: Sharing) -> Floats:
-        """Ask about some nodes of small graphs that share their states."""
         answers = [self.no_rows()]
         first = 0
         while first < len(union):
@@ -428,7 +424,6 @@ class QueryBatcher:
         return np.concatenate(answers)
 
     def no_rows(self) -> Floats:
-        """The raw answer for no rows, in the same form as any other."""
         output = self.model.signature.output
         return np.empty((0, output.columns or 0), output.dtype)
 
@@ -456,8 +451,8 @@ class QueryBatcher:
     def _last_that_fits(self, union: Union, first: int) -> int:
         """The end of the longest run of graphs, at least one, that go into one query."""
         last = _last_within(union.node_starts, first, self._node_room)
-        if self.model.arc_room is not None:
-            last = min(last, _last_within(union.arc_starts, first, self.model.arc_room))
+        if self.model.feeder.arc_room is not None:
+            last = min(last, _last_within(union.arc_starts, first, self.model.feeder.arc_room))
         if self._graphs_per_query is not None:
             last = min(last, first + self._graphs_per_query)
         return last

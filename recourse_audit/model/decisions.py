@@ -93,8 +93,7 @@ class DecisionRule:
         """What the rule compares with the cut-off, row by row."""
         if self.scores:
             return answers[:, 0]
-        values: Floats = np.exp(answers[:, self.favourable_classes]).sum(axis=1)
-        return values
+        return np.asarray(np.exp(answers[:, self.favourable_classes]).sum(axis=1))
 
     def towards(self, values: Floats) -> Floats:
         """Values in the model's own precision, and so that higher is better."""
@@ -113,8 +112,7 @@ class DecisionRule:
     def has_moved(self, before: Floats, after: Floats, within: float) -> Mask:
         """Which answers moved by more than rounding, `within` being that of a logarithm."""
         room = within * (1 + np.abs(before).max(axis=1, initial=0)) if self.scores else within
-        moved: Mask = np.abs(after - before).max(axis=1, initial=0) > room
-        return moved
+        return np.asarray(np.abs(after - before).max(axis=1, initial=0) > room)
 
 
 class Decisions:
@@ -140,8 +138,7 @@ class Decisions:
         """The number of the decided class for each row; -1 where there is no decision."""
         usable = self.usable(answers)
         if self.rule.name == "argmax":
-            decided: Ints = np.where(usable, answers.argmax(axis=1), -1)
-            return decided
+            return np.asarray(np.where(usable, answers.argmax(axis=1), -1))
         good, bad = (self._likeliest(answers, wanted=wanted) for wanted in (True, False))
         reached = self._reaches_cut_off(answers, nodes)
         return np.where(usable, np.where(reached, good, bad), -1)
@@ -154,8 +151,7 @@ class Decisions:
     def favourable(self, answers: Floats, nodes: Nodes) -> Mask:
         """Which rows get a favourable decision; a row without a decision does not."""
         decided = self.classes_of(answers, nodes)
-        favourable: Mask = self.rule.favourable_classes[decided] & (decided >= 0)
-        return favourable
+        return np.asarray(self.rule.favourable_classes[decided] & (decided >= 0))
 
     def margin(self, answers: Floats, nodes: Nodes) -> Floats:
         """How far each row is on the favourable side of the cut-off, in its own units.
@@ -164,8 +160,7 @@ class Decisions:
         """
         if self.rule.name == "argmax":
             return self._ahead(np.exp(answers))
-        margin: Floats = self.rule.sign * (self.rule.values(answers) - self.cut_offs(nodes))
-        return margin
+        return np.asarray(self.rule.sign * (self.rule.values(answers) - self.cut_offs(nodes)))
 
     def lead(self, answers: Floats, nodes: Nodes) -> Floats:
         """The same on a scale on which effects add up: log-odds, or the units of the score."""
@@ -175,8 +170,7 @@ class Decisions:
             return self.margin(answers, nodes)
         good = self.rule.favourable_classes
         odds = logsumexp(answers[:, good], axis=1) - logsumexp(answers[:, ~good], axis=1)
-        lead: Floats = odds - logit(np.clip(self.cut_offs(nodes), LEAST, MOST))
-        return lead
+        return np.asarray(odds - logit(np.clip(self.cut_offs(nodes), LEAST, MOST)))
 
     def close(self, answers: Floats, nodes: Nodes, within: float) -> Mask:
         """Which rows are so close to the cut-off that rounding may decide.
@@ -185,16 +179,14 @@ class Decisions:
         """
         lead = np.abs(self.lead(answers, nodes))
         room = within * (1 + np.abs(answers[:, 0])) if self.rule.scores else within
-        close: Mask = lead <= room
-        return close
+        return np.asarray(lead <= room)
 
     def cut_offs(self, nodes: Nodes) -> Floats:
         """The cut-off for some people; there is none where the likeliest class decides."""
         if self._ranking is not None:
             return self._ranking.cut_offs(nodes)
         assert self.rule.cut_offs is not None, "where the likeliest class decides, there is none"
-        cut_offs: Floats = np.asarray(self.rule.cut_offs[nodes])
-        return cut_offs
+        return np.asarray(self.rule.cut_offs[nodes])
 
     @property
     def depends_on_others(self) -> bool:
@@ -222,13 +214,11 @@ class Decisions:
 
     @property
     def places(self) -> int | None:
-        """How many a quota lets in."""
         return None if self._ranking is None else self._ranking.count
 
     def _reaches_cut_off(self, answers: Floats, nodes: Nodes) -> Mask:
         if self._ranking is not None:
-            inside: Mask = self._ranking.ahead(answers, nodes) < self._ranking.count
-            return inside
+            return np.asarray(self._ranking.ahead(answers, nodes) < self._ranking.count)
         values = self.rule.values(answers)
         cut_offs = self.cut_offs(nodes)
         slack = 0.0 if self.rule.scores else ROUNDING
@@ -241,14 +231,12 @@ class Decisions:
         columns = np.flatnonzero(self.rule.favourable_classes == wanted)
         if self.rule.scores:
             return np.broadcast_to(columns[:1], len(answers))
-        likeliest: Ints = columns[answers[:, columns].argmax(axis=1)]
-        return likeliest
+        return np.asarray(columns[answers[:, columns].argmax(axis=1)])
 
     def _ahead(self, values: Floats) -> Floats:
         """The best favourable column minus the best other one."""
         good = self.rule.favourable_classes
-        ahead: Floats = values[:, good].max(axis=1) - values[:, ~good].max(axis=1)
-        return ahead
+        return np.asarray(values[:, good].max(axis=1) - values[:, ~good].max(axis=1))
 
 
 class _Ranking:
@@ -282,14 +270,12 @@ class _Ranking:
         towards = np.where(usable, self._rule.towards(self._rule.values(answers)), -np.inf)
         key = self._keys(towards, nodes)
         own = self._key[nodes] < key
-        ahead: Ints = np.searchsorted(self._sorted, key) - own
-        return ahead
+        return np.asarray(np.searchsorted(self._sorted, key) - own)
 
     def cut_offs(self, nodes: Nodes) -> Floats:
         """The value of the last person let in, if the person in question is left out."""
         inside = self._key[nodes] < self._sorted[self.count]
-        cut_offs: Floats = np.where(inside, self._next, self._last)
-        return cut_offs
+        return np.asarray(np.where(inside, self._next, self._last))
 
     def _keys(self, towards: Floats, nodes: Nodes) -> Ints:
         level = np.searchsorted(self._distinct, -towards)
@@ -311,7 +297,6 @@ def _places(quota: float, people: int) -> int:
 
 
 def _cut_offs(graph: Graph, name: str, values: dict[str, float]) -> Floats:
-    """Everybody's own cut-off, by their value in a column."""
     known = graph.columns
     if name not in known:
         raise SettingsError(

@@ -150,7 +150,6 @@ class EditedGraph:
         return SubjectAnswers(self, subject, first)
 
     def allows(self, way: Way) -> bool:
-        """Whether the probes allow a way to ask."""
         return {"shared": self.sharing, "field": self.depth, "whole": 0}[way] is not None
 
     def answers(self, edits: Edits, way: Way) -> tuple[Floats, Mask]:

@@ -197,7 +197,6 @@ class ArrivingField(Field):
 
     @cached_property
     def has_loops(self) -> bool:
-        """Whether an arc leads from a node to itself."""
         return bool((self.sources == self.targets).any())
 
     @cached_property
@@ -297,11 +296,9 @@ def _arcs_between(graph: Graph, nodes: Ints, arcs: Ints, loops: Ints) -> dict[st
 
 
 def _arriving(graph: Graph, nodes: Ints) -> Ints:
-    """The arcs that lead to some nodes."""
     positions, owner = spans(graph.starts, nodes)
     arcs, pair = spans(graph.pair_starts, graph.neighbour_pair[positions])
-    arriving: Ints = arcs[graph.arc_target[arcs] == nodes[owner[pair]]]
-    return arriving
+    return np.asarray(arcs[graph.arc_target[arcs] == nodes[owner[pair]]])
 
 
 def loops_on(graph: Graph, nodes: Ints) -> Ints:

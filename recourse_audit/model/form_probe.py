@@ -114,7 +114,7 @@ def form_of(
 def takes_shared_fields(batcher: QueryBatcher) -> bool:
     """Whether a model has room for any number of nodes and arcs, and answers for all of them."""
     model = batcher.model
-    free = model.node_room is None and model.arc_room is None
+    free = model.feeder.node_room is None and model.feeder.arc_room is None
     return free and not batcher.one_row_per_query and model.signature.port("adjacency") is None
 
 
@@ -283,5 +283,4 @@ def _apart(answers: Floats, right: Floats) -> Floats:
     usable = np.isfinite(right) & np.isfinite(answers)
     away = np.subtract(answers, right, out=np.zeros_like(right), where=usable)
     size = np.maximum(1.0, np.abs(right, out=np.ones_like(right), where=usable))
-    apart: Floats = (np.abs(away) / size).max(axis=1, initial=0.0)
-    return apart
+    return np.asarray((np.abs(away) / size).max(axis=1, initial=0.0))

@@ -164,8 +164,8 @@ class ChainedModel(OnnxModel):
         self._body, self.head, self.origin = body, head, head.path
         self.places = np.array([graph.feature_names.index(n) for n in head.columns], np.int64)
         self.head_only = body.head_only = graph.head_only
-        if isinstance(self._feeder, Feeder):
-            self._feeder.carried = graph.carried
+        if isinstance(self.feeder, Feeder):
+            self.feeder.carried = graph.carried
         inside = Path(os.path.relpath(head.path.parent, self.path.parent))
         theirs = {(inside / name).as_posix(): digest for name, digest in head.digests.items()}
         self.digests = body.digests | theirs
@@ -203,7 +203,7 @@ class ChainedModel(OnnxModel):
         names = [port.name for port in self.head.outputs if port.numeric]
         tables = self._through_head(query, names)
         if self._target is None:
-            places, count = self.locate(query)
+            places, count = self.feeder.locate(query)
             for number, answers in enumerate(tables):
                 tables[number] = np.full((count, answers.shape[1]), np.nan)
                 tables[number][places] = answers

@@ -10,7 +10,7 @@ kinds pass both.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, permutations, product
 from typing import Any
 
@@ -20,7 +20,7 @@ from scipy.optimize import linear_sum_assignment
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.graph import Kinds, Relation
-from recourse_audit.model.roles import InputPort, Slot, Sureness, fixed_value
+from recourse_audit.model.roles import InputPort, Slot, Sureness, fixed_value, read_declared
 from recourse_audit.settings import ModelSettings, Role
 from recourse_audit.settings.inputs import TIE_ROLES
 
@@ -155,20 +155,23 @@ def assign_kind_roles(
     ports: tuple[InputPort, ...], settings: ModelSettings, kinds: Kinds, ask: Ask
 ) -> tuple[InputPort, ...]:
     """Give every input of a model of several kinds a role, by name, by form and by asking."""
-    declared = {name: Slot.parse(role) for name, role in settings.roles.items()}
-    declared |= dict.fromkeys(settings.constants, Slot("constant"))
-    guesser = Guesser(kinds)
-    _check_declared(declared, ports, settings, kinds)
+    declared, guesser = read_declared(ports, settings), Guesser(kinds)
+    _check_declared(declared, settings, kinds)
     taken = set(declared.values())
     free = [port for port in ports if port.name not in declared]
-    trial = _Trial(ports, kinds, declared, settings, ask)
+    trial = _Trial(ports, kinds, declared, settings.constants, ask)
     guesses = guesser.assign(free, lambda _, slot: slot not in taken)
     if all(slot is not None for slot, _ in guesses):
         guesses = _ask_around(guesser, free, guesses, taken, trial)
     known = dict(zip((port.name for port in free), guesses, strict=True))
     slots = {name: slot for name, (slot, _) in known.items() if slot is not None}
-    if len(slots) == len(free):
-        _check_pairing(ports, declared, slots, trial, settings)
+    for name, slot in declared.items() if len(slots) == len(free) else ():
+        pairing = slot.role == "edges" and bool(slot.of)
+        if pairing and not trial.passes(slots, name, slot) and trial.joins(slots, {}):
+            raise ModelError(
+                f"{settings.path}: model.roles gives {name!r} the role {slot}, but with such "
+                "ties the model looks for nodes that are not there; correct model.roles"
+            )
     return tuple(
         port.with_slot(declared[port.name], "declared in the settings", "declared")
         if port.name in declared
@@ -177,27 +180,7 @@ def assign_kind_roles(
     )
 
 
-def _check_pairing(
-    ports: Sequence[InputPort],
-    declared: Mapping[str, Slot],
-    slots: Mapping[str, Slot],
-    trial: "_Trial",
-    settings: ModelSettings,
-) -> None:
-    """Refuse a declared relation whose kinds an input cannot take."""
-    for port in ports:
-        slot = declared.get(port.name)
-        if slot is None or slot.role != "edges" or not slot.of or trial.passes(slots, port, slot):
-            continue
-        if all(answers is not None for _, answers in trial.ask(slots, {})):
-            raise ModelError(
-                f"{settings.path}: model.roles gives {port.name!r} the role {slot}, but with such "
-                "ties the model looks for nodes that are not there; correct model.roles"
-            )
-
-
 def _explain(port: InputPort, slot: Slot | None, score: float, trial: "_Trial") -> InputPort:
-    """An input with its role, why, and how sure that is."""
     form = f"{port.dtype} of rank {len(port.shape)}"
     if slot is None:
         return replace(port, role=None, why=f"no role that is still free takes {form}")
@@ -220,7 +203,7 @@ def _ask_around(
 ) -> list[tuple[Slot | None, float]]:
     """Guesses that pass when the model is asked; those that are given where nothing passes."""
     tables = [k for k, (slot, _) in enumerate(guesses) if slot and slot.role == "features"]
-    for order in _orders(guesser, free, guesses, tables):
+    for order in _orders(guesser, free, tables):
         slots = {free[k].name: slot for k, (slot, _) in enumerate(guesses) if slot is not None}
         slots |= {free[k].name: slot for k, slot in zip(tables, order, strict=True)}
         pairs = [k for k, (slot, _) in enumerate(guesses) if slot and slot.role == "edges"]
@@ -228,7 +211,9 @@ def _ask_around(
             (k, slot)
             for k in pairs
             for slot in guesser.slots
-            if slot.role == "edges" and slot not in taken and trial.passes(slots, free[k], slot)
+            if slot.role == "edges"
+            and slot not in taken
+            and trial.passes(slots, free[k].name, slot)
         }
         held = dict(zip(tables, order, strict=True))
         again = guesser.assign(
@@ -251,10 +236,7 @@ def _ask_around(
 
 
 def _orders(
-    guesser: Guesser,
-    free: list[InputPort],
-    guesses: list[tuple[Slot | None, float]],
-    tables: list[int],
+    guesser: Guesser, free: list[InputPort], tables: list[int]
 ) -> Iterator[tuple[Slot, ...]]:
     """Ways to give inputs for features their kinds, the likeliest first."""
     slots = [slot for slot in guesser.slots if slot.role == "features"]
@@ -266,57 +248,49 @@ def _orders(
     yield from (order for _, _, order in sorted(ways)[:MOST_ORDERS])
 
 
+@dataclass
 class _Trial:
     """Asks the model about small graphs, to see whether an input takes arcs between two kinds."""
 
-    def __init__(
-        self,
-        ports: tuple[InputPort, ...],
-        kinds: Kinds,
-        declared: Mapping[str, Slot],
-        settings: ModelSettings,
-        ask: Ask,
-    ) -> None:
-        self._ports = ports
-        self._kinds = kinds
-        self._declared = declared
-        self._constants = settings.constants
-        self._ask = ask
-        self.tested: dict[str, str] = {}
+    ports: tuple[InputPort, ...]
+    kinds: Kinds
+    declared: Mapping[str, Slot]
+    constants: Mapping[str, object]
+    answer: Ask
+    tested: dict[str, str] = field(default_factory=dict)
 
-    def passes(self, slots: Mapping[str, Slot], port: InputPort, slot: Slot) -> bool:
-        """Whether an input takes the arcs of a relation in one direction."""
+    def passes(self, slots: Mapping[str, Slot], name: str, slot: Slot) -> bool:
         relation = self._relation(slot)
         ends = (relation.source, relation.target)
-        return self.joins(slots, port, ends[::-1] if slot.reverse else ends)
+        return self.joins(slots, {name: ends[::-1] if slot.reverse else ends})
 
-    def joins(self, slots: Mapping[str, Slot], port: InputPort, ends: tuple[int, int]) -> bool:
-        """Whether the model answers when one input has arcs between the last nodes of two kinds."""
-        return all(answers is not None for _, answers in self.ask(slots, {port.name: ends}))
+    def joins(self, slots: Mapping[str, Slot], last: Mapping[str, tuple[int, int]]) -> bool:
+        """Whether the model answers when inputs have arcs between the last nodes of two kinds."""
+        return all(answers is not None for _, answers in self.ask(slots, last))
 
     def ask(
         self, slots: Mapping[str, Slot], last: Mapping[str, tuple[int, int]]
     ) -> Iterator[tuple[list[int], list[NDArray[Any]] | None]]:
         """Numbers of nodes by kind, once ascending and once descending, and the answers."""
-        sizes = [FIRST_SIZE + 2 * kind for kind in range(len(self._kinds.names))]
+        sizes = [FIRST_SIZE + 2 * kind for kind in range(len(self.kinds.names))]
         for each in (sizes, sizes[::-1]):
-            yield each, self._ask(self._feeds({**self._declared, **slots}, each, last))
+            yield each, self.answer(self._feeds({**self.declared, **slots}, each, last))
 
     def _relation(self, slot: Slot) -> Relation:
-        return next(r for r in self._kinds.relations if r.name == slot.of)
+        return next(r for r in self.kinds.relations if r.name == slot.of)
 
     def _feeds(
         self, slots: Mapping[str, Slot], sizes: list[int], last: Mapping[str, tuple[int, int]]
     ) -> dict[str, NDArray[Any]]:
         """Inputs for two arcs of each relation: from first nodes to the last, and back."""
         feeds = {}
-        for port in self._ports:
+        for port in self.ports:
             slot = slots[port.name]
-            size = sizes[self._kinds.names.index(slot.of)] if slot.of in self._kinds.names else 0
+            size = sizes[self.kinds.names.index(slot.of)] if slot.of in self.kinds.names else 0
             value: NDArray[Any]
             match slot.role:
                 case "features":
-                    width = np.diff(self._kinds.blocks[self._kinds.names.index(slot.of)])[0]
+                    width = np.diff(self.kinds.blocks[self.kinds.names.index(slot.of)])[0]
                     value = np.linspace(-1.0, 1.0, size * int(width)).reshape(size, -1)
                 case "edges" | "edge_labels":
                     ends = last.get(port.name)
@@ -330,7 +304,7 @@ class _Trial:
                 case "node_count":
                     value = np.array([size] if port.shape else size)
                 case "constant":
-                    value = fixed_value(port, self._constants)
+                    value = fixed_value(port, self.constants)
                 case _:
                     value = np.zeros(1 if port.shape else ())
             feeds[port.name] = np.asarray(value, dtype=port.dtype, order="C")
@@ -353,38 +327,29 @@ def invent_kinds(
         starts = np.array([0, rows])
         return Kinds(names=("?",), starts=starts, blocks=((0, width),), codes=(0,))
     widths, slots = _name_inputs(ports)
-    names, pairs = (
-        [*widths],
-        [p for p in ports if slots.get(p.name, Slot("target")).role == "edges"],
-    )
-    if settings.roles or len(names) < 2 or not pairs:
+    names, edges = [*widths], [port for port in ports if _is_forward(slots.get(port.name))]
+    if settings.roles or len(names) < 2 or not edges:
         return None
-    edges = np.cumsum([0, *widths.values()]).tolist()
+    bounds = np.cumsum([0, *widths.values()]).tolist()
     told = {slot.of: p for p in ports if (slot := slots.get(p.name)) and slot.role == CARRIED}
     relations = [
-        Relation(
-            name=slots[port.name].of,
-            source=0,
-            target=0,
-            attributes=_width(told.get(slots[port.name].of)),
-        )
-        for port in pairs
-        if not slots[port.name].reverse
+        Relation(name=name, source=0, target=0, attributes=_width(told.get(name)))
+        for name in (slots[port.name].of for port in edges)
     ]
     kinds = Kinds(
         names=tuple(names),
         starts=rows * np.arange(len(names) + 1),
-        blocks=tuple(pairwise(edges)),
+        blocks=tuple(pairwise(bounds)),
         relations=tuple(relations),
     )
     declared = dict.fromkeys(settings.constants, Slot("constant"))
     slots |= {port.name: Slot("target") for port in ports if port.name not in {*slots, *declared}}
-    trial = _Trial(ports, kinds, declared, settings, ask)
+    trial = _Trial(ports, kinds, declared, settings.constants, ask)
     ends = {
-        slots[port.name].of: (source, target)
-        for port in pairs
-        for source, target in product(range(len(names)), repeat=2)
-        if not slots[port.name].reverse and trial.joins(slots, port, (source, target))
+        slots[port.name].of: between
+        for port in edges
+        for between in product(range(len(names)), range(len(names)))
+        if trial.joins(slots, {port.name: between})
     }
     if len(ends) < len(relations):
         return None
@@ -428,33 +393,24 @@ def _name_inputs(ports: Sequence[InputPort]) -> tuple[dict[str, int], dict[str, 
         elif port.floating and port.name not in slots:
             role: Role = CARRIED if len(port.shape) == 2 else "edge_weight"
             slots[port.name] = Slot(role, name)
-    own = {slot.of for slot in slots.values() if slot.role == "edges" and not slot.reverse}
+    own = {slot.of for slot in slots.values() if _is_forward(slot)}
     for port_name, slot in slots.items():
         if slot.role == "edges" and slot.reverse and slot.of not in own:
             slots[port_name] = Slot("edges", slot.of)
     return widths, slots
 
 
+def _is_forward(slot: Slot | None) -> bool:
+    return slot is not None and slot.role == "edges" and not slot.reverse
+
+
 def _width(port: InputPort | None) -> int:
-    """How many attributes of ties an input takes."""
     return port.shape[1] if port is not None and isinstance(port.shape[1], int) else 0
 
 
-def _check_declared(
-    declared: Mapping[str, Slot],
-    ports: Sequence[InputPort],
-    settings: ModelSettings,
-    kinds: Kinds,
-) -> None:
-    """Refuse declared roles of kinds, relations or directions that there are not."""
-    names = [port.name for port in ports]
+def _check_declared(declared: Mapping[str, Slot], settings: ModelSettings, kinds: Kinds) -> None:
     for name, slot in declared.items():
         where = f"{settings.path}: model.roles gives {name!r} the role {slot}"
-        if name not in names:
-            raise ModelError(
-                f"{settings.path}: model.roles names the input {name!r}, which the model does not "
-                f"have; it has {', '.join(names)}"
-            )
         relation = next((r for r in kinds.relations if r.name == slot.of), None)
         if slot.of and slot.of not in kinds.names and relation is None:
             known = ", ".join((*kinds.names, *(r.name for r in kinds.relations)))

@@ -158,7 +158,6 @@ class MemoryLimit:
         self._kept = 0
 
     def __str__(self) -> str:
-        """The limit in words, or that there is none."""
         if self._megabytes is None or sys.platform != "linux":
             return "than there is"
         return f"than {self._megabytes:,} MB (model.memory)"

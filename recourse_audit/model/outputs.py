@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import ModelError
-from recourse_audit.graph.graph import Floats, Ints
+from recourse_audit.graph.graph import Floats, Ints, Kinds
 from recourse_audit.model.batching import QueryBatcher, as_answers, guess_kind
 from recourse_audit.model.probe_graphs import (
     FARTHEST,
@@ -106,7 +106,7 @@ class OutputSurvey:
         heard = []
         rows = batcher.people(union.nodes) if rows is None else rows
         for query in batcher.queries(union, rows, features=features):
-            nodes, arcs = self._model.sizes(query)
+            nodes, arcs = self._model.feeder.sizes(query)
             graphs = len(query.node_starts) - 1 + (nodes > len(query.nodes))
             tables = {
                 name: self._model.rows_of(raw) for name, raw in self._model.ask_every(query).items()
@@ -118,18 +118,16 @@ class OutputSurvey:
         return ring(self._generator, pool, room_for(self._model, size))
 
     def list_outputs(self) -> tuple[OutputPort, ...]:
-        """Every output, with what was found out about it."""
         return tuple(self._describe(port) for port in self._model.signature.outputs)
 
     def answers(self, name: str) -> Floats:
         """What an output with one row per node said, without the rows of padding."""
         tables = ((asked.query, asked.tables[name]) for asked in self._heard)
         return np.concatenate(
-            [t if len(t) == len(q.rows) else t[self._model.locate(q)[0]] for q, t in tables]
+            [t if len(t) == len(q.rows) else t[self._model.feeder.locate(q)[0]] for q, t in tables]
         )
 
     def is_random(self) -> bool:
-        """Whether the same question gets different answers."""
         for pool in self._pools:
             batcher, graph = QueryBatcher(self._model, pool), self._ring(pool, 6)
             first, *others = (self._ask(batcher, graph) for _ in range(4))
@@ -251,26 +249,23 @@ class _Candidate:
         return self.kind != "logits"
 
 
+@dataclass(frozen=True, slots=True)
 class _Choice:
     """One model's outputs, and what can be said about them."""
 
-    def __init__(
-        self, model: OnnxModel, settings: ModelSettings, survey: OutputSurvey, classes: int | None
-    ) -> None:
-        self._model = model
-        self._settings = settings
-        self._survey = survey
-        self._classes = classes
+    model: OnnxModel
+    settings: ModelSettings
+    survey: OutputSurvey
+    classes: int | None
 
     def choose(self) -> OutputPort:
         """The output that the settings name, or the only one that can hold the decision."""
-        name, outputs = self._settings.output_name, self._model.signature.outputs
+        name, outputs = self.settings.output_name, self.model.signature.outputs
         scores = [port for port in outputs if name in (None, port.name) and port.floating]
         by_node = [port for port in scores if port.rows == "node"]
-        if not by_node and self._model.splits:
-            raise ModelError(f"{self._model.path}: {self._without_subject(scores)}")
         if not by_node:
-            raise ModelError(f"{self._model.origin}: {_not_nodes(scores)}")
+            kinds = self.model.kinds if self.model.feeder.splits else None
+            raise ModelError(f"{self.model.origin}: {_not_nodes(scores, kinds)}")
         if name is not None:
             return replace(by_node[0], taken="named in the settings")
         candidates = self._candidates(by_node)
@@ -282,30 +277,19 @@ class _Choice:
             why = f"{why}; {names} {'has' if len(chosen.others) == 1 else 'have'} the same decision"
         return replace(chosen.port, taken=why)
 
-    def _without_subject(self, ports: list[OutputPort]) -> str:
-        """Say that the kind which is decided on has no output."""
-        kinds = self._model.kinds
-        assert kinds is not None
-        tables = "; ".join(f"{_quote(port.name)}: {port.looks}" for port in ports)
-        return (
-            f"no output has one row of scores per {kinds.names[0]} ({tables}); name the kind that "
-            f"the model decides on in decision.subject (there are {', '.join(kinds.names)}), or "
-            "ask for an export with its scores"
-        )
-
     def _fits(self, candidate: _Candidate) -> bool:
         """Whether it has the declared number of classes; a single column is that of two."""
         columns = candidate.port.columns or 0
-        if self._settings.output == "score":
+        if self.settings.output == "score":
             return columns == 1
-        return self._classes in (None, max(columns, 2))
+        return self.classes in (None, max(columns, 2))
 
     def _candidates(self, ports: list[OutputPort]) -> list[_Candidate]:
         """Outputs with one row per node; those that hold the same decision become one."""
-        order = [self._settings.output, *_PREFERRED]
+        order = [self.settings.output, *_PREFERRED]
         candidates: list[_Candidate] = []
         for port in ports:
-            answers = self._survey.answers(port.name)
+            answers = self.survey.answers(port.name)
             finite = answers[np.isfinite(answers).all(axis=1)]
             kind = guess_kind(finite)[0] if len(finite) else "logits"
             new = _Candidate(port=port, kind=kind, answers=answers)
@@ -323,32 +307,32 @@ class _Choice:
 
         Weights of ties are no rival, unless the model is asked about pairs.
         """
-        asked_about_pairs = self._model.signature.port("edge_labels") is not None
+        asked_about_pairs = self.model.signature.port("edge_labels") is not None
         rivals = [
             port
             for port in scores
             if (port.rows == "graph" or (port.rows == "tie" and asked_about_pairs))
-            and (self._classes is None or max(port.columns or 0, 2) == self._classes)
+            and (self.classes is None or max(port.columns or 0, 2) == self.classes)
         ]
         if rivals:
             about = {"graph": "whole graphs", "tie": "ties"}[str(rivals[0].rows)]
             raise ModelError(
-                f"{self._model.origin}: the output {_quote(rivals[0].name)} has one row per "
+                f"{self.model.origin}: the output {_quote(rivals[0].name)} has one row per "
                 f"{rivals[0].rows}, so the model may decide on {about}, and what it says about "
                 f"nodes may be a hidden layer; {_list_choices(nodes)}"
             )
 
     def _deepest(self, candidates: list[_Candidate]) -> tuple[_Candidate, str]:
         """The candidate that comes after all others, and how that was seen."""
-        if self._survey.is_random():
+        if self.survey.is_random():
             raise self._doubt(
                 candidates,
                 "the model answers at random, so that what comes last cannot be measured",
             )
-        reaches = self._survey.reaches([candidate.port.name for candidate in candidates])
+        reaches = self.survey.reaches([candidate.port.name for candidate in candidates])
         hops = {name: reach for name, (reach, _) in reaches.items()}
-        outputs = self._model.signature.outputs
-        self._model.with_outputs(tuple(replace(port, hops=hops.get(port.name)) for port in outputs))
+        outputs = self.model.signature.outputs
+        self.model.with_outputs(tuple(replace(port, hops=hops.get(port.name)) for port in outputs))
         candidates = [
             replace(candidate, port=replace(candidate.port, hops=hops[candidate.port.name]))
             for candidate in candidates
@@ -358,12 +342,9 @@ class _Choice:
         if len(last) != 1:
             raise self._doubt(candidates, "none comes demonstrably after all others")
         [chosen] = last
-        for candidate in candidates:
-            if candidate is chosen:
-                continue
+        for candidate in (other for other in candidates if other is not chosen):
             if candidate.distance < farthest:
-                _, steady = reaches[candidate.port.name]
-                later = not steady
+                later = not reaches[candidate.port.name][1]  # it may see farther than was seen
             else:
                 later = self._may_follow(chosen, candidate)
             likelier = self._fits(candidate) and candidate.certain and not chosen.certain
@@ -373,7 +354,7 @@ class _Choice:
                     f"{_quote(candidate.port.name)} may come after {_quote(chosen.port.name)}",
                 )
         near = "every node" if chosen.port.hops is None else f"nodes {_hops(chosen.port.hops)} away"
-        others = "output" if self._classes is None else f"output for {self._classes} classes"
+        others = "output" if self.classes is None else f"output for {self.classes} classes"
         return chosen, f"{near} can move it, and no other {others} sees as far"
 
     def _may_follow(self, chosen: _Candidate, other: _Candidate) -> bool:
@@ -383,7 +364,7 @@ class _Choice:
         where columns were lost on the way, not the other way round. Where either could come first,
         the wider one is taken to be the last.
         """
-        moves = self._survey.responses([chosen.port.name, other.port.name])
+        moves = self.survey.responses([chosen.port.name, other.port.name])
         mine, its = moves[chosen.port.name], moves[other.port.name]
         if unexplained_share(its, mine) > LITTLE:
             return False
@@ -392,7 +373,7 @@ class _Choice:
 
     def _doubt(self, candidates: list[_Candidate], why: str) -> ModelError:
         return ModelError(
-            f"{self._model.origin}: several outputs have one row per node, and which of them holds "
+            f"{self.model.origin}: several outputs have one row per node, and which of them holds "
             f"the decision is not beyond doubt ({why}); {_list_choices(candidates)}"
         )
 
@@ -406,8 +387,15 @@ def _list_choices(candidates: list[_Candidate]) -> str:
     )
 
 
-def _not_nodes(ports: list[OutputPort]) -> str:
-    """Call a model that does not decide on nodes what it is."""
+def _not_nodes(ports: list[OutputPort], kinds: Kinds | None) -> str:
+    """Call a model that does not decide on nodes, or on those of the first kind, what it is."""
+    if kinds is not None:
+        tables = "; ".join(f"{_quote(port.name)}: {port.looks}" for port in ports)
+        return (
+            f"no output has one row of scores per {kinds.names[0]} ({tables}); name the kind that "
+            f"the model decides on in decision.subject (there are {', '.join(kinds.names)}), or "
+            "ask for an export with its scores"
+        )
     names = " and ".join(_quote(port.name) for port in ports)
     what = f"the output {names} has" if len(ports) == 1 else f"the outputs {names} have"
     rest = (

@@ -84,7 +84,6 @@ class Intake:
         )
 
     def fill(self, columns: Columns, path: object) -> NDArray[Any]:
-        """What the input gets for some rows."""
         if self.kind == "text":
             parts = [columns[name].astype(object) for name in self.columns]
         else:
@@ -144,7 +143,6 @@ class Pipeline(Session):
         self.take(())
 
     def take(self, intakes: tuple[Intake, ...]) -> None:
-        """Take these columns from now on."""
         self.intakes = intakes
         taken = tuple(name for intake in intakes for name in intake.columns)
         self.columns = self.computation.base((*taken, *self.further))
@@ -350,7 +348,6 @@ def width_of(port: InputPort) -> int | None:
 
 
 def _takes_one(port: InputPort, *, surely: bool = False) -> bool:
-    """Whether an input takes (or may take) a single column."""
     return width_of(port) == 1 or (not surely and width_of(port) is None)
 
 

@@ -154,8 +154,8 @@ def room_for(model: OnnxModel, wanted: int) -> int:
 
     It has at most one tie more than nodes.
     """
-    nodes = wanted if model.node_room is None else model.node_room
-    ties = wanted if model.arc_room is None else model.arc_room // 2 - 1
+    nodes = wanted if model.feeder.node_room is None else model.feeder.node_room
+    ties = wanted if model.feeder.arc_room is None else model.feeder.arc_room // 2 - 1
     return max(1, min(wanted, nodes, ties))
 
 

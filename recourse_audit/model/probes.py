@@ -33,15 +33,10 @@ from recourse_audit.model.probe_graphs import (
     vary_path,
     with_arcs,
 )
-from recourse_audit.model.queries import (
-    Pool,
-    Union,
-    join_graphs,
-    list_once,
-    single_graph,
-)
+from recourse_audit.model.queries import Pool, Union, join_graphs, list_once, single_graph
 from recourse_audit.model.roles import OutputPort
 from recourse_audit.model.session import OnnxModel
+from recourse_audit.model.split_queries import SplitFeeder
 from recourse_audit.records.model import KindProbe, NoteCode, ProbeReport, RelationProbe
 from recourse_audit.settings import ModelSettings
 
@@ -88,8 +83,8 @@ def probe(
     """
     generator = np.random.default_rng(seed)
     pools = [pool] if pool is not None else invent_pools(model, generator)
-    padded = model.splits and needs_padding(model.body, pools, generator)
-    model.pad_kinds(padded)
+    padded = model.feeder.splits and needs_padding(model.body, pools, generator)
+    model.feeder.pads = padded
     probe_head(model, pools[0])
     choose_output(model, settings, pools, classes=classes, seed=seed)
     pools = identify_output(model, settings, pools, generator)
@@ -116,7 +111,7 @@ def needs_padding(model: OnnxModel, pools: Sequence[Pool], generator: np.random.
         ]
         batcher, answers = QueryBatcher(model, pool, graphs_per_query=1), []
         for pads in (False, True):
-            model.pad_kinds(pads)
+            model.feeder.pads = pads
             try:
                 answers += [ask_every(model, batcher, union) for union in asked]
             except LimitError:
@@ -133,14 +128,13 @@ def ask_every(model: OnnxModel, batcher: QueryBatcher, union: Union) -> list[Flo
     """The rows about people in every output of numbers that has one for each of them."""
     answers = []
     for query in batcher.queries(union, batcher.people(union.nodes)):
-        places, count = model.locate(query)
+        places, count = model.feeder.locate(query)
         tables = map(model.rows_of, model.ask_every(query).values())
         answers += [table[places] for table in tables if len(table) == count]
     return answers
 
 
 def _alike(first: Sequence[Floats], second: Sequence[Floats]) -> bool:
-    """Whether tables are the same, but for rounding."""
     return len(first) == len(second) and all(
         np.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
         for a, b in zip(first, second, strict=True)
@@ -235,8 +229,9 @@ class Prober:
             depth=self.depth(),
         )
         report = replace(report, sender_degree=self.sender_degree(report))
-        if self._model.splits:
-            report = replace(report, kinds=self.kinds(), relations=self.relations(report))
+        feeder = self._model.feeder
+        if isinstance(feeder, SplitFeeder):
+            report = replace(report, kinds=self.kinds(), relations=self.relations(report, feeder))
         codes = [*report.failed]
         if report.depth is None:
             codes.append("depth" if self._farthest == FARTHEST else "no_room")
@@ -378,7 +373,7 @@ class Prober:
                 return True
         return False
 
-    def relations(self, report: ProbeReport) -> tuple[RelationProbe, ...]:
+    def relations(self, report: ProbeReport, feeder: SplitFeeder) -> tuple[RelationProbe, ...]:
         """What the ties of each relation do to decisions on people."""
         probes = []
         for number, relation in enumerate(self._pools[0].relations):
@@ -392,7 +387,7 @@ class Prober:
             probes.append(
                 RelationProbe(
                     relation=relation.name,
-                    inputs=self._model.directions_of(number),
+                    inputs=feeder.directions_of(number),
                     matters=any(self._differs(*answers).any() for answers in both),
                     degree=report.sender_degree
                     if self._weighed is None
@@ -442,7 +437,7 @@ class Prober:
 
         Several kinds need more of them, because each graph has some relations only.
         """
-        times = 1 if not self._model.splits else len(self._pools[0].relations) + 1
+        times = 1 if not self._model.feeder.splits else len(self._pools[0].relations) + 1
         return times * (TRIALS if self._repeats == 1 else TRIALS // 4)
 
     def _ask(self, batcher: QueryBatcher, union: Union, rows: Ints) -> Answers:

@@ -38,7 +38,6 @@ class Union:
         return len(self.node_starts) - 1
 
     def part(self, first: int, last: int) -> "Union":
-        """Some graphs in a row, by themselves."""
         nodes = slice(int(self.node_starts[first]), int(self.node_starts[last]))
         arcs = slice(int(self.arc_starts[first]), int(self.arc_starts[last]))
         return Union(
@@ -207,7 +206,6 @@ def join_graphs(unions: Sequence[Union]) -> Union:
 
 
 def _offsets(parts: Sequence[NDArray[np.integer]]) -> Ints:
-    """Where each part begins, once they are joined."""
     return np.cumsum([0, *map(len, parts)])[:-1]
 
 
@@ -257,6 +255,8 @@ class Prepared(NamedTuple):
 
 class Feeder:
     """Fills the inputs of one model."""
+
+    splits, pads, channels_told = False, False, None  # see `SplitFeeder`
 
     def __init__(self, signature: Signature, settings: ModelSettings) -> None:
         self._path = settings.path
@@ -309,7 +309,6 @@ class Feeder:
             )
 
     def fill(self, query: Query) -> dict[str, np.ndarray]:
-        """Write every input in the type and shape that the model declares."""
         prepared = self._prepare(query)
         feeds = {}
         for port, dtype, batched in self._inputs:
@@ -404,7 +403,6 @@ class Feeder:
 
 
 def _with_loops(ends: Ints, nodes: Ints) -> Ints:
-    """Add an arc from each of some nodes to itself."""
     return np.concatenate((ends, np.broadcast_to(nodes, (2, len(nodes)))), axis=1)
 
 

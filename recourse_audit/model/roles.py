@@ -217,16 +217,7 @@ def assign_roles(
     `complete`, an input that fits no role, or a model without inputs for features and ties, is an
     error; `inspect` asks without it, to show what there is.
     """
-    for key, given in (("roles", settings.roles), ("constants", settings.constants)):
-        unknown = sorted(set(given) - {port.name for port in ports})
-        if unknown:
-            raise ModelError(
-                f"{settings.path}: model.{key} names the input {unknown[0]!r}, which the model "
-                f"does not have; it has {', '.join(port.name for port in ports)}"
-            )
-    assigned = [*ports]
-    declared = {name: Slot.parse(role) for name, role in settings.roles.items()}
-    declared |= dict.fromkeys(settings.constants, Slot("constant"))
+    assigned, declared = [*ports], read_declared(ports, settings)
     for position, port in enumerate(ports):
         if port.name in declared:
             slot = declared[port.name]
@@ -243,6 +234,19 @@ def assign_roles(
     if complete:
         check_complete(assigned, settings)
     return tuple(assigned)
+
+
+def read_declared(ports: Sequence[InputPort], settings: ModelSettings) -> dict[str, Slot]:
+    """The slots that settings declare, by the names of inputs; these must be there."""
+    for key, given in (("roles", settings.roles), ("constants", settings.constants)):
+        unknown = sorted(set(given) - {port.name for port in ports})
+        if unknown:
+            raise ModelError(
+                f"{settings.path}: model.{key} names the input {unknown[0]!r}, which the model "
+                f"does not have; it has {', '.join(port.name for port in ports)}"
+            )
+    declared = {name: Slot.parse(role) for name, role in settings.roles.items()}
+    return declared | dict.fromkeys(settings.constants, Slot("constant"))
 
 
 def _guess(

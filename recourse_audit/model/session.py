@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import InputError, LimitError, ModelError
-from recourse_audit.graph.graph import Floats, Ints, Kinds
+from recourse_audit.graph.graph import Floats, Kinds
 from recourse_audit.model.kind_roles import assign_kind_roles, invent_kinds, is_joined
 from recourse_audit.model.limits import (
     MemoryLimit,
@@ -41,7 +41,7 @@ from recourse_audit.model.roles import (
 )
 from recourse_audit.model.sealed_files import SealedFile
 from recourse_audit.model.split_queries import SplitFeeder
-from recourse_audit.records.model import Direction, HeadReport
+from recourse_audit.records.model import HeadReport
 from recourse_audit.settings import ModelSettings
 from recourse_audit.settings.inputs import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
 
@@ -203,7 +203,6 @@ class Session(SealedFile):
             ) from None
 
     def _refusal(self, message: str, folder: str) -> ModelError:
-        """Why the runtime did not open the file."""
         if folder in message:
             return ModelError(
                 f"{self.path}: refers to data in another file in a way that cannot be accounted "
@@ -259,6 +258,7 @@ class OnnxModel(Session):
     `head_only` how many columns of the features its head alone takes.
     """
 
+    feeder: Feeder | SplitFeeder
     head: Session | None = None
     head_report: HeadReport | None = None
     head_only = 0
@@ -274,7 +274,6 @@ class OnnxModel(Session):
     ) -> None:
         super().__init__(settings.path, settings, timeout=timeout, in_worker=in_worker)
         self._settings, self.origin = settings, self.path
-        self._feeder: Feeder | SplitFeeder
         self.adopt(kinds, complete=complete)
 
     def adopt(self, kinds: Kinds | None, *, complete: bool = True) -> None:
@@ -292,14 +291,10 @@ class OnnxModel(Session):
         output = first_guess(self.path, self.outputs, getattr(settings, key), self._setting)
         self.signature = Signature(inputs=inputs, output=output, outputs=self.outputs)
         if kinds is not None and several:
-            self._feeder = SplitFeeder(self.signature, settings, kinds)
+            self.feeder = SplitFeeder(self.signature, settings, kinds)
         else:
-            self._feeder = Feeder(self.signature, settings)
+            self.feeder = Feeder(self.signature, settings)
         self._target = self.signature.port("target")
-        feeder = self._feeder
-        self.sizes, self.locate = feeder.sizes, feeder.locate
-        self.weighs_ties = feeder.weighs_ties
-        self.node_room, self.arc_room = feeder.node_room, feeder.arc_room
 
     def invent_kinds(self) -> Kinds | None:
         """The kinds that the inputs speak of, for a model that comes without a graph."""
@@ -311,11 +306,6 @@ class OnnxModel(Session):
         return self
 
     @property
-    def splits(self) -> bool:
-        """Whether the model is told of several kinds of nodes."""
-        return isinstance(self._feeder, SplitFeeder)
-
-    @property
     def pairs_arcs(self) -> bool:
         """Whether one input says something about the arcs of a relation in both directions.
 
@@ -325,21 +315,6 @@ class OnnxModel(Session):
         back = {port.of for port in of if port.role == "edges" and port.reverse}
         told = [port for port in of if port.role in ("edge_weight", "edge_attributes")]
         return bool({port.of for port in told} & back - {port.of for port in told if port.reverse})
-
-    @property
-    def channels_told(self) -> Ints | None:
-        """Which channels of arcs the model can tell apart, if it is told of several kinds."""
-        return self._feeder.channels_told if isinstance(self._feeder, SplitFeeder) else None
-
-    def directions_of(self, relation: int) -> tuple[Direction, ...]:
-        """Which arcs of a relation the model takes."""
-        assert isinstance(self._feeder, SplitFeeder)
-        return self._feeder.directions_of(relation)
-
-    def pad_kinds(self, pads: bool) -> None:
-        """Give every kind and every relation of a query something to hold, or no longer."""
-        if isinstance(self._feeder, SplitFeeder):
-            self._feeder.pads = pads
 
     def _try(self, feeds: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]] | None:
         """All outputs that hold numbers; None if the model fails."""
@@ -387,10 +362,9 @@ class OnnxModel(Session):
         rows = self.rows_of(raw)
         if self._target is not None and len(rows) == len(query.rows):
             return rows
-        places, slots = self.locate(query)
+        places, slots = self.feeder.locate(query)
         if len(rows) == slots:
-            answers: Floats = rows[places]
-            return answers
+            return np.asarray(rows[places])
         raise ModelError(
             f"{self.path}: the output {self.signature.output.name!r} has {len(rows)} rows for "
             f"{slots} nodes, so it is not a node classifier; name another output with "
@@ -412,7 +386,7 @@ class OnnxModel(Session):
         """Outputs for one query; a large one gets a session of its own."""
         asked = f"a query of {len(query.nodes):,} nodes and {query.arc_count:,} arcs"
         alone = len(query.nodes) + query.arc_count > LARGE
-        return self.run(names, self._feeder.fill(query), asked, alone=alone)
+        return self.run(names, self.feeder.fill(query), asked, alone=alone)
 
 
 def first_guess(

@@ -47,6 +47,7 @@ class SplitFeeder:
     for exports that cannot do without.
     """
 
+    splits = True
     node_room: int | None = None
     arc_room: int | None = None
 
@@ -68,7 +69,6 @@ class SplitFeeder:
         self._last: Split | None = None
 
     def fill(self, query: Query) -> dict[str, np.ndarray]:
-        """Write every input in the type and shape that the model declares."""
         split = self._split(query)
         feeds = {}
         for port, dtype in self._ports:
@@ -92,7 +92,6 @@ class SplitFeeder:
         return split.place[query.rows], len(split.members[0]) + padding
 
     def directions_of(self, relation: int) -> tuple[Direction, ...]:
-        """Which arcs of a relation some input takes."""
         taken = [self.codes[2 * relation + way] >= 0 for way in (0, 1)]
         if not self.joined:
             ports = [port for port, _ in self._ports if port.of == self._names[relation]]
@@ -109,11 +108,6 @@ class SplitFeeder:
             told = np.where(self.codes >= 0, 0, told)
         return told
 
-    def slots(self, nodes: int, arcs: int) -> int:
-        """How many nodes a query holds: there are no fixed sizes."""
-        del arcs
-        return nodes
-
     def _split(self, query: Query) -> Split:
         """Take a query apart; the last one is kept."""
         if self._last is not None and self._last.query is query:
@@ -129,7 +123,6 @@ class SplitFeeder:
         return self._last
 
     def _write(self, split: Split, port: InputPort) -> np.ndarray:
-        """The value of one input."""
         match port.role:
             case "constant":
                 return fixed_value(port, self._constants)
@@ -188,8 +181,7 @@ class SplitFeeder:
                 return weights.reshape(-1, *[1] * (len(port.inner) - 1))
             case "edge_type":
                 types = np.append(query.kind[arcs], np.repeat(channels, PADDING * self.pads))
-                codes: Ints = self.codes[types]
-                return codes
+                return np.asarray(self.codes[types])
             case _:
                 if query.attributes is None:
                     raise ModelError(

@@ -184,8 +184,7 @@ class ActionTable:
         digits = np.sort(combinations - NONE, axis=1)
         base = len(self) + 1
         if base**width < LARGEST_KEY:
-            keys: Ints = digits @ base ** np.arange(width - digits.shape[1], width)
-            return keys
+            return np.asarray(digits @ base ** np.arange(width - digits.shape[1], width))
         wide = np.zeros((len(digits), width), ">i4")
         wide[:, : digits.shape[1]] = digits[:, ::-1]
         return wide.view(f"S{4 * width}").ravel()
@@ -275,13 +274,11 @@ class ActionTable:
         )
 
     def destination(self, action: int) -> int:
-        """The new far end of a tie that an action moves."""
         new = self.tie_starts[action + 1] - 1
         ends = int(self.source[new]), int(self.target[new])
         return ends[ends[0] == self.subject]
 
     def _tie_names(self, action: int) -> tuple[tuple[str, str], ...]:
-        """The ties of an action, with the ids of their ends."""
         ids, span = self.graph.ids, slice(*self.tie_starts[action : action + 2].tolist())
         ends = ids[self.source[span]].tolist(), ids[self.target[span]].tolist()
         return tuple(zip(*ends, strict=True))
@@ -304,7 +301,6 @@ class ActionTable:
         )
 
     def _level(self, action: int) -> int:
-        """The place of an action among the levels of its attribute."""
         return action - int(np.searchsorted(self.move, self.move[action]))
 
 
@@ -347,7 +343,6 @@ def own_arcs(graph: Graph, subject: int) -> Ints:
 
 
 def _first_arcs(graph: Graph, pairs: Ints | Indices) -> Ints:
-    """The first arc of every tie of some pairs."""
     arcs, _ = spans(graph.pair_starts, pairs)
     return arcs if graph.directed else arcs[::2]
 
@@ -473,8 +468,7 @@ def find_tied(policy: Policy, subject: int, kind: int, relation: int) -> Ints:
     """Everyone already tied to the subject by this kind, in the same direction."""
     own = ties_of(policy, subject, own_arcs(policy.graph, subject))
     alike = own[(own["kind"] == kind) & (own["relation"] == relation)]
-    tied: Ints = np.where(alike["source"] == subject, alike["target"], alike["source"])
-    return tied
+    return np.asarray(np.where(alike["source"] == subject, alike["target"], alike["source"]))
 
 
 class ActionEdits:

@@ -42,8 +42,7 @@ def column_of(graph: Graph, name: str) -> NDArray[np.generic]:
     if name in graph.more:
         return graph.more[name]
     if name in graph.feature_names:
-        values: NDArray[np.generic] = graph.features[:, graph.feature_names.index(name)]
-        return values
+        return np.asarray(graph.features[:, graph.feature_names.index(name)])
     return graph.attributes[name]
 
 
@@ -126,7 +125,6 @@ class Attribute:
         return numbers
 
     def observed_range(self, graph: Graph) -> tuple[float, float]:
-        """The lowest and the highest value that anybody has."""
         numbers = population_column(graph, self.name)
         known = numbers[np.isfinite(numbers)]  # preprocessing may take a column with empty cells
         if not len(known):
@@ -189,8 +187,7 @@ class Population:
         apart = self.same * np.maximum(np.abs(numbers), 1e-300)
         below = np.searchsorted(self.numbers, numbers - apart, side="left")
         up_to = np.searchsorted(self.numbers, numbers + apart, side="right")
-        share: Floats = (below + up_to) * (50.0 / len(self.numbers))
-        return share
+        return np.asarray((below + up_to) * (50.0 / len(self.numbers)))
 
 
 def population_of(graph: Graph, name: str) -> Population:
@@ -356,8 +353,7 @@ class Movement:
             start = np.array([float(column_of(graph, self.rule.name)[subject])])
             there, here = map(self.population.percentiles, (numbers, start))
             far = np.abs(there - here)
-        cost: Floats = far * self.rule.cost
-        return cost
+        return np.asarray(far * self.rule.cost)
 
     def at(self, before: tuple[Value, ...], steps: float, own: Value) -> tuple[Value, ...]:
         """The attribute's own value after some signed steps, then the implied ones."""

@@ -201,7 +201,6 @@ class _WayAnswers:
         self._lead: dict[int, float] = {}
 
     def ask(self, rows: Ints) -> None:
-        """Ask about those that were not asked about yet."""
         fresh = [row for row in dict.fromkeys(map(tuple, rows.tolist())) if row not in self._works]
         for first in range(0, len(fresh), AT_ONCE):
             rows = np.array(fresh[first : first + AT_ONCE])

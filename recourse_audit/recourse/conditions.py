@@ -154,7 +154,6 @@ class SubjectConditions:
         return np.asarray(self._verdicts(combinations) == KEPT)
 
     def keep(self, combinations: Ints) -> Ints:
-        """Those of some combinations that are allowed."""
         return combinations[self.allows(combinations)] if self._apply else combinations
 
     def reasons_against_all(self) -> Iterator[Forbidden]:

@@ -209,7 +209,6 @@ class Policy:
         return np.where(outward | inward, own, OTHERS)
 
     def _cells(self, rule: TieRule) -> Mask:
-        """The kinds of ties and the relations that a rule covers."""
         kinds = np.array([rule.kind in (ANY, kind) for kind in self.graph.ties.kinds], bool)
         ways = np.isin(np.arange(WAYS), RELATIONS[rule.whose])
         far = np.array([rule.to_kind in (None, name) for name in self.far_names], bool)
@@ -359,7 +358,6 @@ class _AttributeChecks:
         }
 
     def check_rules(self) -> None:
-        """Check every rule: names, protected attributes, values, and what it implies."""
         for place, name in enumerate(self._checked):
             known = dict.fromkeys((*self._seen, *self._graph.feature_names))
             if name not in known:
@@ -479,7 +477,6 @@ class _AttributeChecks:
                 self._check_label(name, to, f"{where}.to")
 
     def _check_label(self, name: str, value: str, where: str) -> None:
-        """Refuse a value that a category does not have."""
         labels = read_attribute(self._graph, name, None, self.labels.get(name)).labels or ()
         if value not in labels:
             raise SettingsError(
@@ -487,7 +484,6 @@ class _AttributeChecks:
             )
 
     def _check_whole(self, rule: AttributeRule, key: str) -> None:
-        """Refuse fractions for a column that takes whole numbers only."""
         moves = [(rule.name, rule.step, f"{key}.step")]
         moves += [
             (implied.name, implied.by, f"{key}.implies[{place}].by")

@@ -76,7 +76,6 @@ class OptionGraph:
         )
 
     def kinds_in(self, graph: Graph, places: Ints) -> Ints:
-        """The kinds of the nodes in some places; 0 if there is one kind."""
         if graph.kinds is None:
             return np.zeros(len(places), np.int64)
         return graph.kinds.of(self.nodes[places])

@@ -92,7 +92,6 @@ class RecourseSearch:
         return with_effects
 
     def what_if(self, subject: int, changes: Sequence[Change]) -> WhatIf:
-        """Try changes that somebody chose by hand."""
         asked = self._edited.about(subject, "whole")
         return try_changes(asked, self._policy, self._naming, changes)
 
@@ -163,14 +162,12 @@ class RecourseSearch:
     def _try_common(
         self, trials: Trials, verifier: Verifier, table: ActionTable, conditions: SubjectConditions
     ) -> tuple[tuple[CommonOutcome, ...], list[Success]]:
-        """What the common actions do for a subject, and those that work."""
         complete = trials.complete_up_to == self._policy.settings.max_changes
         if complete and not trials.successes:
             return self._common.none_serves(table, conditions), []
         return self._common.try_on(verifier, table, conditions)
 
     def _budget(self, asked: SubjectAnswers, spent: int) -> int:
-        """How many combinations may be tried for a subject, after those that were."""
         most = self._policy.settings.budget
         if most is None:
             most = BUDGET if asked.way == "shared" else BUDGET_ONE_BY_ONE

@@ -51,7 +51,6 @@ class OtherPeople:
         return min(sum(self._count_reached(action) for action in combination.tolist()), everybody)
 
     def query(self, combination: Ints) -> ReachQuery:
-        """Ask about everybody whom a combination can reach."""
         return ReachQuery(asked=self._asked, edits=self._write([combination]))
 
     def decisions(self, combination: Ints) -> Decisions:
@@ -121,8 +120,7 @@ def side_effects(queries: Sequence[ReachQuery]) -> list[SideEffects]:
 
 def _bounds(edits: Edits) -> Ints:
     """Where what is asked about one edit ends and the next begins."""
-    bounds: Ints = edits.asked[0].searchsorted(np.arange(1, edits.count))
-    return bounds
+    return np.asarray(edits.asked[0].searchsorted(np.arange(1, edits.count)))
 
 
 def _groups(queries: Sequence[ReachQuery]) -> Iterator[list[int]]:

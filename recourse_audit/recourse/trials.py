@@ -77,8 +77,7 @@ def best(effect: Floats, group: Ints, size: int, count: int, new: Ints | None = 
             break
     total = effect[rows].sum(axis=1)
     ranked = np.lexsort((*rows.T[::-1], -total))
-    chosen: Ints = rows[ranked[:count]]
-    return chosen
+    return np.asarray(rows[ranked[:count]])
 
 
 def _drafts(actions: int, size: int, limit: int) -> Ints:
@@ -300,7 +299,6 @@ class Verifier:
 
     @cached_property
     def _is_small(self) -> bool:
-        """Whether few arcs matter to the subject."""
         sharing = self.asked.edited.sharing
         assert sharing is not None
         return len(sharing.field_around(self._table.subject).arcs) <= MOST_ARCS_AHEAD
@@ -544,13 +542,11 @@ class Trials:
         return False
 
     def _keep_permitted(self, combinations: Sequence[Combination]) -> list[Combination]:
-        """Those of some combinations that keep to the conditions."""
         allowed = self._conditions.allows(as_rows(combinations)).tolist()
         return [part for part, good in zip(combinations, allowed, strict=True) if good]
 
 
 def _combinations(rows: Ints) -> list[Combination]:
-    """Rows without their padding."""
     if bool((rows != NONE).all()):
         return list(map(tuple, rows.tolist()))
     return [tuple(a for a in row if a != NONE) for row in rows.tolist()]

@@ -303,7 +303,6 @@ def try_changes(
 
 
 def _outside(table: ActionTable) -> Iterator[OutsideRange]:
-    """The numbers that lie outside what anybody in the graph has."""
     for movement, levels in table.moves:
         for attribute, value in zip(movement.attributes, levels.after[0], strict=True):
             if not isinstance(value, str):
@@ -482,7 +481,6 @@ def _reason_against_tie(
 
 
 def _ends(table: ActionTable, action: int) -> Ints:
-    """The ends of the ties that an action changes."""
     ties = slice(*table.tie_starts[action : action + 2].tolist())
     return np.stack((table.source[ties], table.target[ties]))
 

@@ -47,7 +47,7 @@ def test_findings_are_the_same(model: str) -> None:
     graph = read_graph(settings.graph)
     plain = open_audit(settings, graph=graph)
     several = open_audit(settings, graph=as_kinds(graph))
-    assert several.model.splits
+    assert several.model.feeder.splits
     assert several.probes.depth == plain.probes.depth
     answers = whole_answers(plain, np.arange(graph.node_count))
     refused = ~plain.rule.over(answers).favourable(answers, np.arange(graph.node_count))

@@ -180,7 +180,7 @@ def assert_equals_the_reference(name: str, seed: int, *, shared: bool) -> None:
     graph = world.for_engine()
     settings = settings_for(name)
     model = OnnxModel(settings, kinds=graph.kinds)
-    model.pad_kinds(name == "gat")
+    model.feeder.pads = name == "gat"
     identify_output(model, settings, [pool_of(graph)], np.random.default_rng(0))
     sharing = Sharing(depth=2, form=ARCHITECTURES[name]) if shared else None
     batcher = QueryBatcher(model, pool_of(graph), sharing=sharing)
