@@ -582,7 +582,6 @@ def _entries(given: Mapping[str, object], comments: Mapping[str, str] | None = N
 
 
 def _relative(path: Path, folder: Path) -> str:
-    """A path as it is written into a file in `folder`."""
     return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
 
 

@@ -99,7 +99,6 @@ class Inspection:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """What `inspect --json` prints."""
         return self.report.to_dict()
 
     def _repr_html_(self) -> str | None:
@@ -128,7 +127,6 @@ class Inspection:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to put into the settings where a guess is wrong."""
         ports = self.signature.inputs
         roles = ", ".join(f'"{port.name}" = "{port.full_role or "…"}"' for port in ports)
         lines = []
@@ -153,7 +151,6 @@ class Inspection:
         return tuple(lines)
 
     def _kinds(self) -> list[str]:
-        """Kinds of ties on which a person has yet to decide."""
         lines = []
         for suggested, now in ((True, "may be suggested now"), (False, "are not suggested now")):
             kinds = [repr(kind) for kind, is_open in self.undecided.items() if is_open == suggested]

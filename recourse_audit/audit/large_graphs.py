@@ -179,7 +179,6 @@ def _answers_on_fields(audit: AskedGraph, rows: Ints) -> Floats | None:
 
 
 def _ask_alone(audit: AskedGraph, node: int, depth: int) -> Floats:
-    """The answer about a node on its receptive field."""
     field = receptive_field(audit.graph, node, depth)
     answer: Floats = audit.batcher.ask(field.union, field.place(np.array([node])))[0]
     return answer
@@ -359,7 +358,6 @@ class Blocks:
         self._before = np.concatenate(([0], np.cumsum(fields.arriving[order], dtype=np.int64)))
 
     def __iter__(self) -> Iterator[BlockQuery]:
-        """All blocks, in order."""
         waiting = [(0, len(self._order))]
         while waiting:
             low, high = waiting.pop()

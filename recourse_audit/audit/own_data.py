@@ -68,7 +68,6 @@ class ColumnReference:
         return None if is_missing(plain) else plain
 
     def in_user_units(self, stored: Value | None, graph: Graph) -> Value | None:
-        """A value as the user knows it."""
         if stored is None or self.units is None:
             return stored
         return self.units.user_value(column_of(graph, self.name).dtype.type(stored))
@@ -177,7 +176,6 @@ class OwnDataReports:
         return replace(own_data, columns=tuple(records), columns_reason=reason)
 
     def _reason_against(self, column: ColumnReference) -> NoColumnAnswer:
-        """Why a column is not asked about, whoever's it is."""
         if column.stored is None:
             return "no_reference"
         return "moves_cut_off" if column.name in self._moves_cut_off else ""

@@ -212,11 +212,9 @@ def _check_attribute(graph: Graph, settings: GroupSettings, attribute: str) -> l
     everybody = groups_by(graph, settings, attribute)
     groups = sorted({*everybody} - {""})
     if len(groups) < 2:
-        what = (
-            f"everybody's {attribute!r} is {groups[0]!r} or unknown"
-            if groups
-            else (f"nobody's {attribute!r} is known")
-        )
+        what = f"nobody's {attribute!r} is known"
+        if groups:
+            what = f"everybody's {attribute!r} is {groups[0]!r} or unknown"
         remedy = ", or change its bins" if binned else ""
         raise SettingsError(
             f"groups.attributes: {what}, so there are no groups to compare; leave it out{remedy}"
@@ -290,7 +288,6 @@ def _read_word(value: str) -> int | None:
 
 
 def _read_named(settings: Settings, there: Sequence[str]) -> dict[str, int | None]:
-    """Outcomes by the values that the settings name."""
     decision = settings.decision
     for key in ("good_outcome", "bad_outcome"):
         for value in getattr(decision, key):

@@ -133,7 +133,6 @@ class Reporter:
     def on_block(
         self, block: Block, changes: Sequence[Change] = ()
     ) -> Iterator[tuple[int, SubjectReport]]:
-        """Report on the subjects of one block."""
         usable = self._decisions.usable(self._answers[block.subjects])
         for subject in block.subjects[~usable].tolist():
             yield subject, self.report_failure(subject, NOT_A_NUMBER)
@@ -160,7 +159,6 @@ class Reporter:
             yield subject, replace(report, recourse=recourse, queries=report.queries + measured)
 
     def report_failure(self, subject: int, reason: str) -> SubjectReport:
-        """The report on a subject for whom something went wrong."""
         return replace(
             self._begin(subject),
             error=reason,
@@ -254,7 +252,6 @@ class Reporter:
         )
 
     def _line(self, subject: int) -> DecisionLine:
-        """How the decision on a subject was taken."""
         decisions, answer = self._decisions, self._answers[[subject]]
         rule, recorded = decisions.rule, self._audit.recorded
         line = DecisionLine(

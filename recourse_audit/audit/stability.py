@@ -72,7 +72,6 @@ def standing(
 
 
 def _touch(action: Action) -> str:
-    """What a change touches, whatever it does with it."""
     if isinstance(action, SetAction):
         return repr(action.attribute)
     if isinstance(action, TogetherAction):
@@ -310,7 +309,6 @@ def _open_copy(audit: LoadedAudit, path: Path) -> LoadedAudit:
 
 
 def _face(signature: Signature) -> tuple[object, ...]:
-    """What two copies of a model have in common."""
     ports = [(port.name, port.dtype, len(port.shape)) for port in signature.inputs]
     output = signature.output
     return (*ports, output.name, output.dtype, len(output.shape), output.shape[-1:])

@@ -169,7 +169,6 @@ def _nodes_by_kind(x: Any, given: Mapping[str, Any], origin: str) -> dict[str, N
 
 
 def _edges_by_relation(columns: Mapping[str, Any]) -> dict[Triple, dict[str, Array]]:
-    """The arrays of each relation by their names."""
     edges: dict[Triple, dict[str, Array]] = {}
     for name, values in columns.items():
         for triple, array in _by("relation", name, values).items():

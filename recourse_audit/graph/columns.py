@@ -57,7 +57,6 @@ class Positions(Place):
     """Arrays, whose entries are counted from 0 as in the code that made them."""
 
     def row(self, index: int) -> str:
-        """Name an entry by its position."""
         return f"{self.name}, position {index} (counted from 0)"
 
 

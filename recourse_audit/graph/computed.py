@@ -88,7 +88,6 @@ class DerivedStep:
         return (self.settings.name,)
 
     def fill(self, columns: dict[str, Column]) -> None:
-        """Add the column to some others."""
         count = len(columns[self.inputs[0]] if self.inputs else next(iter(columns.values()), ()))
         values = evaluate(self.settings.tree, columns)
         columns[self.settings.name] = np.broadcast_to(values, (count,)).astype(np.float64)
@@ -119,7 +118,6 @@ class EncodingStep:
         return np.array(self.settings.codes)
 
     def fill(self, columns: dict[str, Column]) -> None:
-        """Add the columns that encode the category, and the bin of a number."""
         if self.settings.of is None:
             number = {label: place for place, label in enumerate(self.settings.all_labels)}
             places = np.array([number[text] for text in columns[self.settings.name].tolist()], int)
@@ -156,26 +154,21 @@ class EncodingStep:
         return categories
 
     def _complaint(self, values: list[float]) -> str:
-        """What is wrong with one row."""
         name, columns, kind = self.settings.name, self.settings.columns, self.settings.kind
         for column, value in zip(columns, values, strict=True):
             if np.isnan(value):
                 return f"column {column!r} is empty, but it is part of {name!r}"
+        rule = "1 up to one column, and 0 after it" if kind == "thermometer" else "a single 1"
         if len(columns) == 1:
-            known = ", ".join(f"{code:g}" for code in self.codes[:12, 0].tolist())
-            return f"column {columns[0]!r} is {values[0]:g}, which is no code of {name!r} ({known})"
-        for column, value in zip(columns, values, strict=True):
-            if value not in (0, 1):
-                return f"column {column!r} is {value:g}, but in {name!r} it must be 0 or 1"
-        hot = [column for column, value in zip(columns, values, strict=True) if value == 1]
-        if kind == "thermometer":
-            return f"the columns of {name!r} are not 1 up to one of them and 0 after it"
-        if not hot:
-            return f"none of the columns of {name!r} is 1, but exactly one must be"
-        return (
-            f"{len(hot)} of the columns of {name!r} are 1 ({', '.join(map(repr, hot))}), but "
-            "exactly one must be"
-        )
+            rule = ", ".join(f"{code:g}" for code in self.codes[:12, 0].tolist())
+        several = len(columns) > 1
+        given = [
+            f"column {column!r} is {value:g}"
+            for column, value in zip(columns, values, strict=True)
+            if value or not several
+        ]
+        there = ", ".join(given) or f"every column of {name!r} is 0"
+        return f"{there}, which is no code of {name!r} ({rule})"
 
 
 Step = DerivedStep | EncodingStep

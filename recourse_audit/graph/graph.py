@@ -54,7 +54,6 @@ class Ties:
         return len(self.source)
 
     def take(self, rows: NDArray[np.integer]) -> "Ties":
-        """Some rows of the table, in the order given."""
         return Ties(
             source=self.source[rows],
             target=self.target[rows],
@@ -97,11 +96,9 @@ class Kinds:
     codes: tuple[int, ...] = ()
 
     def of(self, nodes: NDArray[np.integer]) -> Ints:
-        """The kind of each of some nodes."""
         return self.starts.searchsorted(nodes, "right") - 1
 
     def members(self, kind: int) -> range:
-        """The nodes of a kind."""
         return range(int(self.starts[kind]), int(self.starts[kind + 1]))
 
     def draw_alike(self, nodes: NDArray[np.integer], generator: np.random.Generator) -> Ints:
@@ -262,7 +259,6 @@ class Graph:
         raise SubjectError(f"there is no node with the id {identifier!r}; ids look like {first}")
 
     def _places(self, identifier: str) -> Iterator[int]:
-        """The nodes that an id may mean."""
         if not self._order:
             self._order.append(np.argsort(self.ids, kind="stable"))
         order = self._order[0]

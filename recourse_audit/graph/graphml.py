@@ -63,7 +63,6 @@ class Elements(Place):
         self._rows = rows
 
     def row(self, index: int) -> str:
-        """Name an element by what it is called in the network."""
         return f"{self.name}, {self._rows[index]}"
 
 
@@ -78,7 +77,6 @@ class Dictionaries(Table):
         return len(self._rows)
 
     def values(self, name: str) -> list[object]:
-        """A column as it is."""
         return [row.get(name) for row in self._rows]
 
     def numbers(self, name: str) -> Numbers:

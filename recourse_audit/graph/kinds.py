@@ -56,7 +56,6 @@ class KindTables:
 
     @property
     def people(self) -> Graph:
-        """People alone, without ties."""
         return without_ties(next(iter(self.nodes.values())), self.origin)
 
 

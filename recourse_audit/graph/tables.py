@@ -77,12 +77,10 @@ class Lines(Place):
         self.delimiter = "\t" if ".tsv" in path.name.lower() else ","
 
     def row(self, index: int) -> str:
-        """Name a row by the line it starts on."""
         line, _ = self._record(index + 1)
         return f"{self.name}, line {line}"
 
     def text(self, index: int, column: str) -> str | None:
-        """The field as it is written in the file."""
         header = self.header()
         _, fields = self._record(index + 1)
         return fields[header.index(column)] if column in header else None
@@ -522,7 +520,6 @@ class Candidates:
     rows: Ints
 
     def of(self, node: int) -> Ints:
-        """The rows with this node at one end."""
         return self.rows[self.starts[node] : self.starts[node + 1]]
 
 

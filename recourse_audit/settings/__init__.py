@@ -140,19 +140,9 @@ def load_settings(path: Path) -> Settings:
     """
     try:
         table = read_toml(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise SettingsError(
-            f"{path}: there is no such file; create one with `recourse-audit init`"
-        ) from None
-    except IsADirectoryError:
-        raise SettingsError(f"{path}: is a folder; name the audit.toml inside it") from None
     except OSError as error:
         raise SettingsError(
-            f"{path}: cannot be read ({error.strerror}); check the path and its permissions"
-        ) from None
-    except UnicodeDecodeError:
-        raise SettingsError(
-            f"{path}: is not UTF-8 text, so it is not an audit.toml; create one with "
+            f"{path}: cannot be read ({error.strerror}); name an audit.toml, or create one with "
             "`recourse-audit init`"
         ) from None
     except ValueError as error:

@@ -76,7 +76,6 @@ class Expression:
 
     @property
     def comparisons(self) -> Iterator[Comparison]:
-        """The comparisons of a condition."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Compare):
                 sides = self.operand(node.left), self.operand(node.comparators[0])

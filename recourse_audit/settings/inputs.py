@@ -96,7 +96,6 @@ class EncodingSettings(Section):
 
     @property
     def codes(self) -> tuple[tuple[float, ...], ...]:
-        """What the columns hold for each label."""
         count, width = len(self.all_labels), len(self.columns)
         if self.kind == "thermometer":
             first = width - count + 1
@@ -128,7 +127,6 @@ class DerivedSettings(Section):
 
     @cached_property
     def tree(self) -> Expression:
-        """The formula as it was read."""
         return parse_formula(self.formula)
 
 
@@ -371,13 +369,15 @@ class GraphSettings(Section):
     @property
     def files(self) -> dict[str, Path]:
         """The files of the graph by their keys; none if the graph is in memory."""
+        own = None if isinstance(self.nodes, dict) else self.nodes
         single = {"edges": self.edges, "npz": self.npz, "graphml": self.graphml}
-        nodes = {f"nodes.{kind}": table.path for kind, table in self.node_tables.items()}
-        if not isinstance(self.nodes, dict):
-            nodes = {"nodes": self.nodes}
-        ties = {f"ties.{name}": table.path for name, table in self.ties.items()}
-        paths = {**nodes, **ties, **single}
+        paths = {"nodes": own, **self._table_paths, **single}
         return {key: path for key, path in paths.items() if path is not None}
+
+    @property
+    def _table_paths(self) -> dict[str, Path | None]:
+        nodes = {f"nodes.{kind}": table.path for kind, table in self.node_tables.items()}
+        return nodes | {f"ties.{name}": table.path for name, table in self.ties.items()}
 
     @property
     def node_tables(self) -> dict[str, NodeTable]:
@@ -386,7 +386,6 @@ class GraphSettings(Section):
 
     @property
     def origin(self) -> str:
-        """Where the nodes come from, for messages."""
         return str(next(iter(self.files.values()), "the graph in memory"))
 
     def of_kind(self, kind: str, *, people: bool = True) -> "GraphSettings":
@@ -417,7 +416,6 @@ class GraphSettings(Section):
         return self
 
     def _check_tables(self) -> None:
-        """Refuse tables of kinds and relations that do not fit together."""
         if self.edges is not None or self.graphml is not None or isinstance(self.nodes, Path):
             raise ValueError(
                 "edges, graphml and a path in nodes are for nodes of one kind; for several kinds, "
@@ -432,11 +430,7 @@ class GraphSettings(Section):
                 "nodes of several kinds need ties: a table [graph.ties] with one entry per "
                 'relation, such as works_at = { path = "…", from = "person", to = "employer" }'
             )
-        nodes = {f"nodes.{kind}": table.path for kind, table in self.node_tables.items()}
-        for key, path in {
-            **nodes,
-            **{f"ties.{n}": tie.path for n, tie in self.ties.items()},
-        }.items():
+        for key, path in self._table_paths.items():
             if (path is None) != (self.npz is not None):
                 remedy = "name the CSV or Parquet file" if path is None else "npz has it all"
                 raise ValueError(

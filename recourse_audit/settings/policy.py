@@ -162,7 +162,6 @@ class AttributeRule(Section):
 
     @property
     def of_category(self) -> bool:
-        """Whether the rule is about a category and not about a number."""
         return bool(self.values or self.moves)
 
     @model_validator(mode="after")
@@ -226,7 +225,6 @@ class ConditionSettings(Section):
 
     @property
     def text(self) -> str:
-        """The whole condition in one line."""
         return self.then if self.when is None else f"if {self.when} then {self.then}"
 
 

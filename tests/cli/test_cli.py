@@ -54,7 +54,9 @@ def test_files_are_named_by_the_path_that_was_typed(tmp_path: Path) -> None:
     settings = small_audit(tmp_path, old='"model.onnx"', new='"gone.onnx"')
     assert f"error: {tmp_path / 'gone.onnx'}: " in one_line(command("explain", settings, "a"))
     missing = tmp_path / "nope.toml"
-    assert f"error: {missing}: there is no such" in one_line(command("explain", missing, "a"))
+    assert f"error: {missing}: cannot be read (No such" in one_line(
+        command("explain", missing, "a")
+    )
 
 
 def test_an_unknown_id_is_one_line_and_ends_with_2(tmp_path: Path) -> None:

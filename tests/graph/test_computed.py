@@ -112,11 +112,23 @@ PLACES = {
     "graphml": "node 'b'",
 }
 BROKEN: list[tuple[dict[str, list[Any]], dict[str, Any], str]] = [
-    ({"rent": [1, 1, 0, 0]}, HOUSING, r"2 of the columns of 'housing' are 1 \('rent', 'own'\)"),
-    ({"own": [0, 0, 1, 0]}, HOUSING, "none of the columns of 'housing' is 1"),
-    ({"own": [0, 2, 1, 0]}, HOUSING, "column 'own' is 2, but in 'housing' it must be 0 or 1"),
+    (
+        {"rent": [1, 1, 0, 0]},
+        HOUSING,
+        r"column 'rent' is 1, column 'own' is 1, which is no code of 'housing' \(a single 1\)",
+    ),
+    (
+        {"own": [0, 0, 1, 0]},
+        HOUSING,
+        "every column of 'housing' is 0, which is no code of 'housing'",
+    ),
+    ({"own": [0, 2, 1, 0]}, HOUSING, "column 'own' is 2, which is no code of 'housing'"),
     ({"school": [0, 7, 1, 2]}, SCHOOL, "column 'school' is 7, which is no code of 'education'"),
-    ({"warm_1": [0, 0, 1, 1], "warm_2": [0, 1, 1, 1]}, WARMTH, "not 1 up to one of them"),
+    (
+        {"warm_1": [0, 0, 1, 1], "warm_2": [0, 1, 1, 1]},
+        WARMTH,
+        r"no code of .* \(1 up to one column, and 0 after",
+    ),
     ({"age": [20.0, 20.0, 59.5, 60.0]}, BAND, r"column 'young' is 0, but .* gives 1"),
 ]
 
