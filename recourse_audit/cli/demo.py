@@ -33,8 +33,7 @@ def demo(
         Literal["lending", "hiring"], Option(help="hiring has people, employers and schools.")
     ] = "lending",
     out: Annotated[
-        Path | None,
-        Option(help=f"Where to put the sample; {FOLDER} or {FOLDER}-hiring if absent."),
+        Path | None, Option(help=f"Where to put the sample; {FOLDER} or {FOLDER}-hiring if absent.")
     ] = None,
 ) -> None:
     """Try everything on a made-up network: of lending, or of people, employers and schools."""
@@ -63,7 +62,7 @@ def demo(
         f"Next: recourse-audit explain {settings} ID [--json]\n"
         f"      recourse-audit run {settings} --out DIR\n"
         f"      recourse-audit verify {folder}\n"
-        f"      recourse-audit inspect {out / SAMPLES[sample]}",
+        f"      recourse-audit inspect {out / SAMPLES[sample]}"
     )
     if trouble:
         raise PaperError(trouble)

@@ -5,7 +5,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from recourse_audit.cli.printing import BundleArgument, Sign, Templates, Workers, repeatable, say
 from recourse_audit.cli.report import KEPT
@@ -33,59 +33,53 @@ def letters(
     bundle: BundleArgument,
     sign_off: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Who answers for the letters that are named; all others are drafts.",
         ),
     ] = None,
     ids: Annotated[
-        str | None,
-        typer.Option(metavar="ID,ID", help="The letters to sign off, or to reopen."),
+        str | None, Option(metavar="ID,ID", help="The letters to sign off, or to reopen.")
     ] = None,
     ids_file: Annotated[
-        Path | None, typer.Option(help="The same: one id per line, or a CSV with a column id.")
+        Path | None, Option(help="The same: one id per line, or a CSV with a column id.")
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="Sign off every letter with no open issue.")
+        bool, Option("--all", help="Sign off every letter with no open issue.")
     ] = False,
     accept: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="ISSUE",
             help="Sign off despite this: fragile, incomplete, no-reason, ties-only, unnamed, "
             "unreviewed. Repeatable.",
         ),
     ] = None,
     reviewed: Annotated[
-        Path | None,
-        typer.Option(help="CSV: id,reviewer,reviewed. Who has read which draft, and when."),
+        Path | None, Option(help="CSV: id,reviewer,reviewed. Who has read which draft, and when.")
     ] = None,
     reopen: Annotated[
-        bool, typer.Option("--reopen", help="Make signed letters that are named drafts again.")
+        bool, Option("--reopen", help="Make signed letters that are named drafts again.")
     ] = False,
     day: Annotated[
         str | None,
-        typer.Option("--date", help="The date on the letters, as 2026-03-31. [default: today]"),
+        Option("--date", help="The date on the letters, as 2026-03-31. [default: today]"),
     ] = None,
     language: Annotated[
-        str | None, typer.Option(help="Replaces letters.language: en, de, fr or es.")
+        str | None, Option(help="Replaces letters.language: en, de, fr or es.")
     ] = None,
     settings: Annotated[
         Path | None,
-        typer.Option(
-            help="Take [letters], [words] and [audit] from this audit.toml, not the bundle's."
-        ),
+        Option(help="Take [letters], [words] and [audit] from this audit.toml, not the bundle's."),
     ] = None,
     reasons: Annotated[
-        Path | None, typer.Option(help="CSV: id,reason. Reasons that a person has confirmed.")
+        Path | None, Option(help="CSV: id,reason. Reasons that a person has confirmed.")
     ] = None,
     addresses: Annotated[
-        Path | None,
-        typer.Option(help="CSV: id, address lines, name and details. Where letters go."),
+        Path | None, Option(help="CSV: id, address lines, name and details. Where letters go.")
     ] = None,
     names: Annotated[
-        Path | None,
-        typer.Option(help="CSV: id and names. Reasons that name somebody else are refused."),
+        Path | None, Option(help="CSV: id and names. Reasons that name somebody else are refused.")
     ] = None,
     templates: Templates = None,
     workers: Workers = None,

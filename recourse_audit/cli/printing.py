@@ -37,8 +37,7 @@ Full = Annotated[bool, Option("--full", help="Print everything, not only the fir
 BundleArgument = Annotated[Path, Argument(help="The folder that `run` wrote.")]
 SettingsArgument = Annotated[Path, Argument(help="The audit.toml.")]
 Workers = Annotated[
-    int | None,
-    Option(min=1, max=1024, help="Number of worker processes. [default: one per core]"),
+    int | None, Option(min=1, max=1024, help="Number of worker processes. [default: one per core]")
 ]
 ModelTimeout = Annotated[
     float | None,
@@ -50,8 +49,7 @@ ModelTimeout = Annotated[
 ]
 Sign = Annotated[Path | None, Option(help="Sign with this Ed25519 private key (PEM).")]
 Templates = Annotated[
-    Path | None,
-    Option(help="A folder laid out like ours (see --eject); its files replace ours."),
+    Path | None, Option(help="A folder laid out like ours (see --eject); its files replace ours.")
 ]
 WIDTH = 120
 

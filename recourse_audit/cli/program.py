@@ -7,6 +7,7 @@ from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperCommand, TyperOption
 
 from recourse_audit.cli.demo import demo
@@ -42,10 +43,7 @@ def _print_version(wanted: bool) -> None:
 
 def _options(
     _version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
-        ),
+        bool, Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     pass
@@ -87,6 +85,6 @@ def main() -> None:
     except Exception as error:  # the last net: a traceback never reaches a user
         say(
             f"internal error: {type(error).__name__}: {error}; please report it with the command "
-            "and the versions in use",
+            "and the versions in use"
         )
         raise SystemExit(1) from None

@@ -49,8 +49,7 @@ def run(
     ] = None,
     workers: Workers = None,
     scheduler: Annotated[
-        str | None,
-        Option(metavar="ADDRESS", help="Work on the Dask cluster of this scheduler."),
+        str | None, Option(metavar="ADDRESS", help="Work on the Dask cluster of this scheduler.")
     ] = None,
     timeout: Annotated[
         float,

@@ -323,28 +323,18 @@ class QueryBatcher:
         return self.features[nodes]
 
     def ask(
-        self,
-        union: Union,
-        rows: Ints,
-        *,
-        features: Floats | None = None,
-        stands_for: int | None = None,
+        self, union: Union, rows: Ints, *, features: Floats | None = None, graphs: int | None = None
     ) -> Floats:
         """The answers for some nodes of the union, given by position in ascending order.
 
         `features` replaces those of the pool, with one row per node of the union. A union of one
-        graph that `stands_for` many is counted as these.
+        graph that stands for many `graphs` is counted as these.
         """
-        raw = self.ask_raw(union, rows, features=features, stands_for=stands_for)
+        raw = self.ask_raw(union, rows, features=features, graphs=graphs)
         return as_answers(raw, self.output_kind)
 
     def ask_raw(
-        self,
-        union: Union,
-        rows: Ints,
-        *,
-        features: Floats | None = None,
-        stands_for: int | None = None,
+        self, union: Union, rows: Ints, *, features: Floats | None = None, graphs: int | None = None
     ) -> Floats:
         """The model's own numbers for some nodes of the union, one row each."""
         few = len(union) > 1 and len(rows) <= MOST_ASKED * len(union.nodes)
@@ -352,7 +342,7 @@ class QueryBatcher:
             return self._ask_shared(union, rows, self._sharing)
         answers: Floats | None = None
         done = 0
-        for query in self.queries(union, rows, features=features, stands_for=stands_for):
+        for query in self.queries(union, rows, features=features, graphs=graphs):
             answer = self._ask_model(query)
             if self.repeater.wants():
                 self.repeater.compare(answer, self._ask_model(query), self.output_kind)
@@ -363,12 +353,7 @@ class QueryBatcher:
         return self.no_rows() if answers is None else answers
 
     def queries(
-        self,
-        union: Union,
-        rows: Ints,
-        *,
-        features: Floats | None = None,
-        stands_for: int | None = None,
+        self, union: Union, rows: Ints, *, features: Floats | None = None, graphs: int | None = None
     ) -> Iterator[Query]:
         """The queries that `ask_raw` makes, each to be asked before the next one is taken."""
         first, done = 0, 0
@@ -396,7 +381,7 @@ class QueryBatcher:
                     kind=None if self._kind is None else self._kind[ties],
                     node_starts=union.node_starts[first : last + 1],
                     rows=rows[done:until] - low,
-                    graphs=last - first if stands_for is None else stands_for,
+                    graphs=last - first if graphs is None else graphs,
                     kinds=self._kinds,
                 )
             first, done = last, until
@@ -419,7 +404,7 @@ class QueryBatcher:
                 kinds=self._kinds,
             )
             read, back = list_once(places, len(shared.nodes))
-            answers.append(self.ask_raw(shared, read, stands_for=len(part))[back])
+            answers.append(self.ask_raw(shared, read, graphs=len(part))[back])
             first = last
         return np.concatenate(answers)
 

@@ -198,9 +198,7 @@ class Decisions:
 
         Rows in neither mask depend on how they do.
         """
-        if self._ranking is None:
-            reached = self.favourable(answers, node)
-            return reached, ~reached
+        assert self._ranking is not None, "only under a quota do others matter"
         ahead = self._ranking.ahead(answers, node)
         usable = self.usable(answers)
         count = self._ranking.count

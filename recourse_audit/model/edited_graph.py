@@ -120,7 +120,7 @@ class StateSharing:
             features = self._batcher.features_of(union.nodes)
             features[query.replaced[0]] = _replacing(edits, features)[query.replaced[1]]
         rows, back = list_once(query.rows, len(union.nodes))
-        answers = self._batcher.ask(union, rows, features=features, stands_for=edits.count)
+        answers = self._batcher.ask(union, rows, features=features, graphs=edits.count)
         return answers[back], len(union.sources) - len(field.arcs)
 
 

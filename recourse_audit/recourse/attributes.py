@@ -27,6 +27,12 @@ DIGITS = 12
 MOST_LEVELS = 10_000
 # How far two numbers of a column may be apart and still be the same value, by its precision.
 SAME = {"float16": 1e-3, "float32": 1e-6}
+# From a user's value to the table's, and back.
+TRANSFORMS = {
+    "linear": (np.positive, np.positive),
+    "log": (np.log, np.exp),
+    "log1p": (np.log1p, np.expm1),
+}
 
 Value = float | str
 Labels = Mapping[str, Sequence[str]]
@@ -107,22 +113,13 @@ class Attribute:
         """The user's value for a number in the table, without digits that a float32 lacks."""
         value = float(str(number)) * self.scale + self.shift
         with np.errstate(over="ignore"):
-            if self.transform == "log":
-                value = float(np.exp(value))
-            elif self.transform == "log1p":
-                value = float(np.expm1(value))
-        return round_value(value)
+            return round_value(float(TRANSFORMS[self.transform][1](value)))
 
     def table_numbers(self, values: Iterable[Value]) -> Floats:
         """The numbers in the table for some of the user's values; NaN where there is none."""
         user = np.array([*values], np.float64)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            if self.transform == "log":
-                user = np.log(user)
-            elif self.transform == "log1p":
-                user = np.log1p(user)
-            numbers: Floats = (user - self.shift) / self.scale
-        return numbers
+            return np.asarray((TRANSFORMS[self.transform][0](user) - self.shift) / self.scale)
 
     def observed_range(self, graph: Graph) -> tuple[float, float]:
         numbers = population_column(graph, self.name)

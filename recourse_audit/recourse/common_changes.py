@@ -18,7 +18,7 @@ import numpy as np
 
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.graph import Ints
-from recourse_audit.model.decisions import Decisions, Mask
+from recourse_audit.model.decisions import Mask
 from recourse_audit.records.recourse import CommonAction, CommonOutcome, Outcome, TieWord
 from recourse_audit.recourse.actions import NONE, TIE_WORDS, ActionTable
 from recourse_audit.recourse.attributes import Movement, round_value
@@ -113,33 +113,29 @@ def _of_attribute(movement: Movement) -> Iterator[ListedChange]:
 class CommonChanges:
     """The common actions of a policy, tried on one subject after the other."""
 
-    def __init__(self, policy: Policy, decisions: Decisions) -> None:
-        self._decisions = decisions
+    def __init__(self, policy: Policy) -> None:
         self._listed = list_changes(policy, policy.settings.common_actions)
 
-    def none_serves(
-        self, table: ActionTable, conditions: SubjectConditions
-    ) -> tuple[CommonOutcome, ...]:
+    def none_serves(self, conditions: SubjectConditions) -> tuple[CommonOutcome, ...]:
         """What is known without asking if no permitted combination of changes works."""
         words: tuple[Outcome, ...] = ("does_not_apply", "does_not_serve")
         return tuple(
             CommonOutcome(
-                action=listed.action,
-                outcome=words[len(_list_ways(listed, table, conditions, 1)[0]) > 0],
+                action=listed.action, outcome=words[len(_list_ways(listed, conditions, 1)[0]) > 0]
             )
             for listed in self._listed
         )
 
     def try_on(
-        self, verifier: Verifier, table: ActionTable, conditions: SubjectConditions
+        self, verifier: Verifier, conditions: SubjectConditions
     ) -> tuple[tuple[CommonOutcome, ...], list[Success]]:
         """What each action does for a subject, and the ways that work."""
         if not self._listed:
             return (), []
         most = MOST_WAYS if verifier.asked.way == "shared" else MOST_WAYS_ONE_BY_ONE
         evaluations = verifier.evaluations
-        answers = _WayAnswers(verifier, self._decisions, table)
-        ways = [_list_ways(listed, table, conditions, most) for listed in self._listed]
+        answers = _WayAnswers(verifier)
+        ways = [_list_ways(listed, conditions, most) for listed in self._listed]
         try:
             answers.ask(np.concatenate([rows for rows, _ in ways]))
             side = int((1 + (1 + 8 * most) ** 0.5) / 2)  # so many ties have at most `most` pairs
@@ -147,7 +143,7 @@ class CommonChanges:
                 rows, complete = ways[place]
                 if not complete and listed.action.ties == 2:
                     # Not all pairs were tried: those of the ties that help most alone.
-                    pairs = _pairs(answers.best(listed.rows(table)[:most], side))
+                    pairs = _pairs(answers.best(listed.rows(verifier.table)[:most], side))
                     rows = np.concatenate((rows, conditions.keep(pairs)))
                     ways[place] = np.unique(rows, axis=0), False
             answers.ask(np.concatenate([rows for rows, _ in ways]))
@@ -156,7 +152,7 @@ class CommonChanges:
                 replace(outcome, outcome="not_settled")
                 if outcome.outcome == "does_not_serve"
                 else outcome
-                for outcome in self.none_serves(table, conditions)
+                for outcome in self.none_serves(conditions)
             ), []
         finally:
             verifier.evaluations = evaluations  # these do not count towards the budget
@@ -167,14 +163,12 @@ class CommonChanges:
         return outcomes, answers.successes
 
 
-def _list_ways(
-    listed: ListedChange, table: ActionTable, conditions: SubjectConditions, most: int
-) -> tuple[Ints, bool]:
+def _list_ways(listed: ListedChange, conditions: SubjectConditions, most: int) -> tuple[Ints, bool]:
     """At most so many ways to take an action that the conditions allow; whether these are all.
 
     Conditions are about attributes, so they allow all ways to change ties, or none.
     """
-    chosen = listed.rows(table)
+    chosen = listed.rows(conditions.table)
     if listed.action.ties == 2:
         count = len(chosen) * (len(chosen) - 1) // 2
         # Of too many, which ones help most is known later.
@@ -192,11 +186,9 @@ def _pairs(actions: Ints) -> Ints:
 class _WayAnswers:
     """The answers about ways to take actions, each asked about once."""
 
-    def __init__(self, verifier: Verifier, decisions: Decisions, table: ActionTable) -> None:
+    def __init__(self, verifier: Verifier) -> None:
         self.successes: list[Success] = []
-        self._table = table
         self._verifier = verifier
-        self._decisions = decisions
         self._works: dict[tuple[int, ...], bool] = {}
         self._lead: dict[int, float] = {}
 
@@ -208,7 +200,8 @@ class _WayAnswers:
             there = ~np.isnan(answers).all(axis=1)
             rows, answers = rows[there], answers[there]
             works = self._verifier.reaches(rows, answers).tolist()
-            leads = self._decisions.lead(answers, self._table.subject).tolist()
+            asked = self._verifier.asked
+            leads = asked.edited.decisions.lead(answers, asked.subject).tolist()
             for row, answer, good, lead in zip(rows.tolist(), answers, works, leads, strict=True):
                 self._works[tuple(row)] = good
                 actions = _actions(row)
@@ -231,7 +224,7 @@ class _WayAnswers:
         rows = [tuple(row) for row in ways.tolist()]
         working = [list(_actions(row)) for row in rows if self._works.get(row)]
         if working:
-            cost = min(float(self._table.cost[row].sum()) for row in working)
+            cost = min(float(self._verifier.table.cost[row].sum()) for row in working)
             return CommonOutcome(action=action, outcome="serves", cost=round_figure(cost))
         settled = complete and all(row in self._works for row in rows)
         outcome: Outcome = "does_not_serve" if settled else "not_settled"

@@ -119,7 +119,7 @@ class SubjectConditions:
 
     def __init__(self, conditions: Conditions, table: ActionTable) -> None:
         self._conditions = conditions
-        self._table = table
+        self.table = table
         self._apply = bool(conditions and table.moves)
         self._columns: dict[str, tuple[Mask, Column, Column]] = {}
         if self._apply:
@@ -133,7 +133,7 @@ class SubjectConditions:
 
         The last entry, which `NONE` selects, is what the subject has.
         """
-        value = column_of(self._table.graph, name)[self._table.subject]
+        value = column_of(self.table.graph, name)[self.table.subject]
         own: tuple[Value, Value] = (
             (value, value)
             if isinstance(value, str)
@@ -160,7 +160,7 @@ class SubjectConditions:
         """What would be wrong after all actions together; nothing if all is well."""
         if not self._apply:
             return
-        [verdict] = self._verdicts(np.arange(len(self._table))[None]).tolist()
+        [verdict] = self._verdicts(np.arange(len(self.table))[None]).tolist()
         if verdict >= 0:
             yield forbid("condition", condition=self._conditions.texts[verdict])
         elif verdict == BROKEN_FORMULA:
@@ -168,7 +168,7 @@ class SubjectConditions:
 
     def left_out(self, max_changes: int) -> LeftOut:
         """How many combinations of at most so many changes are left out, and why."""
-        table, texts = self._table, self._conditions.texts
+        table, texts = self.table, self._conditions.texts
         broken = self._count_broken(max_changes) if self._apply else Counter[int]()
         sets = counts(table.group[table.tie_actions :], max_changes)
         permitted = sum(_joined(tie_counts(table, max_changes), sets)[1:])
@@ -186,7 +186,7 @@ class SubjectConditions:
 
     def _count_broken(self, max_changes: int) -> Counter[int] | None:
         """How many combinations break which condition; None if there are too many to count."""
-        table = self._table
+        table = self.table
         own = np.flatnonzero(table.do == SET)
         ties = tie_counts(table, max_changes)
         if sum(counts(table.group[own], max_changes)) > MOST_COUNTED:

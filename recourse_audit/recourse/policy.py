@@ -16,7 +16,7 @@ a part of an encoding, a derived column or a bin changes only with what it is ma
 attribute may not change in any of these ways either, nor may what encodes it (see `proxies`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
 
 import numpy as np
@@ -40,12 +40,7 @@ from recourse_audit.recourse.attributes import (
 )
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.recourse.proxies import SAME, ProxySearch
-from recourse_audit.settings import (
-    AttributeRule,
-    ConditionSettings,
-    Settings,
-    TieRule,
-)
+from recourse_audit.settings import AttributeRule, ConditionSettings, Settings, TieRule
 from recourse_audit.settings.expressions import ColumnName, Comparison, Expression, parse_condition
 
 OUTGOING, INCOMING, OTHERS = range(3)
@@ -154,7 +149,6 @@ class Policy:
             recourse.conditions, checks.computation, graph.feature_names, units
         )
         checks.check_conditions(self.conditions)
-        checks.check_cut_off()
         shape = self.fits.shape
         self.drop, self.add, self.move, self.near = (np.zeros(shape, bool) for _ in range(4))
         self.cost = np.zeros(shape)
@@ -316,9 +310,7 @@ def kinds_of_nodes(settings: Settings, graph: Graph) -> tuple[tuple[str, ...], I
         names, codes = graph.kinds.names, graph.kinds.of(np.arange(graph.node_count))
     if column is None and graph.kinds is None:
         texts = (name for name, values in known.items() if values.dtype.kind not in "biuf")
-        says_kind = (
-            n for n in texts if any(same_name(n, column_name) for column_name in NODE_KIND_COLUMNS)
-        )
+        says_kind = (n for n in texts if any(same_name(n, own) for own in NODE_KIND_COLUMNS))
         column = next(says_kind, None)
     elif column is not None and column not in known:
         raise SettingsError(
@@ -341,6 +333,11 @@ def _hint(kind: str, kinds: Sequence[str], *more: str) -> str:
     return near_matches(kind, [*kinds, *more])
 
 
+def _check_known(name: str, known: Collection[str], problem: str) -> None:
+    if name not in known:
+        raise SettingsError(f"{problem} {name!r}; {near_matches(name, known)}")
+
+
 class _AttributeChecks:
     """Checks rules for attributes, and conditions; the first mistake is an error with its key."""
 
@@ -360,11 +357,7 @@ class _AttributeChecks:
     def check_rules(self) -> None:
         for place, name in enumerate(self._checked):
             known = dict.fromkeys((*self._seen, *self._graph.feature_names))
-            if name not in known:
-                raise SettingsError(
-                    f"recourse.not_protected[{place}]: there is no feature {name!r}; "
-                    f"{near_matches(name, known)}"
-                )
+            _check_known(name, known, f"recourse.not_protected[{place}]: there is no feature")
         proxies = ProxySearch(self._graph, self._protected)
         by_name = {rule.name: (place, rule) for place, rule in enumerate(self._rules)}
         for place, rule in enumerate(self._rules):
@@ -372,23 +365,18 @@ class _AttributeChecks:
             for name, where in _names(rule, key):
                 self._check_name(name, where)
                 self._check_proxy(name, where, proxies)
+                self._check_cut_off(name, key)
             self._check_kind(rule, key)
-            self._check_whole(rule, key)
             _check_implied(rule, key, by_name)
 
-    def check_cut_off(self) -> None:
+    def _check_cut_off(self, name: str, key: str) -> None:
         """Refuse to change what decides which cut-off applies: advice must not move the line."""
-        if self._cut_off_by is None:
-            return
-        column = self._cut_off_by.column
-        for place, rule in enumerate(self._rules):
-            for name, _ in _names(rule, ""):
-                if name in (column, *self.computation.sources(column)):
-                    raise SettingsError(
-                        f"recourse.attributes[{place}]: changes {name!r}, but {column!r} decides "
-                        "which cut-off applies (decision.cut_off_by), and advice must not move the "
-                        "line; leave the rule out"
-                    )
+        column = "" if self._cut_off_by is None else self._cut_off_by.column
+        if column and name in (column, *self.computation.sources(column)):
+            raise SettingsError(
+                f"{key}: changes {name!r}, but {column!r} decides which cut-off applies "
+                "(decision.cut_off_by), and advice must not move the line; leave the rule out"
+            )
 
     def _check_name(self, name: str, where: str) -> None:
         """Refuse what is protected, what follows from something else, and what is not there."""
@@ -427,9 +415,7 @@ class _AttributeChecks:
                 f"{where}: {name!r} is a column of the nodes but not a feature: the model does not "
                 "see it, so changing it changes no decision; leave it out"
             )
-        raise SettingsError(
-            f"{where}: there is no feature {name!r}; {near_matches(name, self._seen)}"
-        )
+        _check_known(name, self._seen, f"{where}: there is no feature")
 
     def _relation(self, name: str, protected: str) -> str:
         """How a column is made from a protected one, or the other way round; empty if it is not."""
@@ -460,6 +446,7 @@ class _AttributeChecks:
                 else f"{key}.step: {rule.name!r} is a category, so it needs values (or moves), "
                 "not a step"
             )
+        self._check_whole(rule.name, rule.step, f"{key}.step")
         for place, value in enumerate(rule.values):
             self._check_label(rule.name, value, f"{key}.values[{place}]")
         for place, move in enumerate(rule.moves):
@@ -473,6 +460,7 @@ class _AttributeChecks:
                     if to is None
                     else f"{where}.to: {name!r} holds numbers; write by, the number it moves by"
                 )
+            self._check_whole(name, implied.by, f"{where}.by")
             if to is not None:
                 self._check_label(name, to, f"{where}.to")
 
@@ -483,18 +471,12 @@ class _AttributeChecks:
                 f"{where}: {value!r} is not a value of {name!r}; {near_matches(value, labels)}"
             )
 
-    def _check_whole(self, rule: AttributeRule, key: str) -> None:
-        moves = [(rule.name, rule.step, f"{key}.step")]
-        moves += [
-            (implied.name, implied.by, f"{key}.implies[{place}].by")
-            for place, implied in enumerate(rule.implies)
-        ]
-        for name, by, where in moves:
-            if name in self._whole and by is not None and by != int(by):
-                raise SettingsError(
-                    f"{where}: {by:g} would give fractions, but {name!r} takes whole numbers only; "
-                    "make it whole"
-                )
+    def _check_whole(self, name: str, by: float | None, where: str) -> None:
+        if name in self._whole and by is not None and by != int(by):
+            raise SettingsError(
+                f"{where}: {by:g} would give fractions, but {name!r} takes whole numbers only; "
+                "make it whole"
+            )
 
     def check_conditions(self, conditions: Conditions) -> None:
         """Refuse what cannot be compared, and what ties a change to a protected attribute."""
@@ -503,10 +485,7 @@ class _AttributeChecks:
             for word, tree in zip(("if", "then"), trees, strict=True):
                 key = f"recourse.conditions[{place}].{word}"
                 for name in () if tree is None else tree.names:
-                    if name not in known:
-                        raise SettingsError(
-                            f"{key}: the nodes have no column {name!r}; {near_matches(name, known)}"
-                        )
+                    _check_known(name, known, f"{key}: the nodes have no column")
                 for comparison in () if tree is None else tree.comparisons:
                     self._check_comparison(comparison, key)
             self._check_condition_protected(conditions, place)

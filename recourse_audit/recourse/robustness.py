@@ -35,6 +35,7 @@ class OptionGraph:
     """
 
     def __init__(self, asked: SubjectAnswers, table: ActionTable, combination: Ints) -> None:
+        self.table, self.combination = table, combination
         graph, batcher = asked.edited.graph, asked.edited.batcher
         depth = None if asked.way == "whole" else asked.edited.depth
         subject = np.array([asked.subject])
@@ -121,7 +122,7 @@ class RobustnessTest:
         option_graph = OptionGraph(asked, table, combination)
         if len(option_graph.arcs) * self._draws > MOST_DRAWN_ARCS:
             return None
-        answers, fits = asked.answers(self._draw(option_graph, table, combination, place))
+        answers, fits = asked.answers(self._draw(option_graph, place))
         if not fits.all():
             return None
         works = decisions.favourable(answers, asked.subject)
@@ -131,10 +132,9 @@ class RobustnessTest:
             attributes=survival(int(works[self._draws :].sum()), self._draws),
         )
 
-    def _draw(
-        self, option_graph: OptionGraph, table: ActionTable, combination: Ints, place: int
-    ) -> Edits:
+    def _draw(self, option_graph: OptionGraph, place: int) -> Edits:
         """All versions: first those with other ties, then those with other attributes."""
+        table = option_graph.table
         generator = np.random.default_rng((self._seed, table.subject, place))
         copies = max(1, self._edited.batcher.node_room // len(option_graph.hops))
         with_ties, with_attributes = [], []
@@ -142,8 +142,9 @@ class RobustnessTest:
             count = min(copies, self._draws - first)
             with_ties.append(self._with_other_ties(option_graph, generator, count))
             shift = self._shift_features if table.encoder is None else self._shift_columns
-            near, shifted = shift(option_graph, generator, count, table, combination)
-            with_attributes.append(option_graph.with_features(near, shifted))
+            with_attributes.append(
+                option_graph.with_features(*shift(option_graph, generator, count))
+            )
         return join_edits([*with_ties, *with_attributes])
 
     def _with_other_ties(
@@ -193,18 +194,14 @@ class RobustnessTest:
         return near, int(np.flatnonzero(near == option_graph.subject)[0])
 
     def _shift_features(
-        self,
-        option_graph: OptionGraph,
-        generator: np.random.Generator,
-        count: int,
-        table: ActionTable,
-        combination: Ints,
+        self, option_graph: OptionGraph, generator: np.random.Generator, count: int
     ) -> tuple[Ints, Floats]:
         """Features with noise for everyone the model looks at, except on what the option sets.
 
         Says who these are, and gives their features, version after version.
         """
         near, own = self._near(option_graph)
+        table, combination = option_graph.table, option_graph.combination
         shape = (count, len(near), option_graph.features.shape[1])
         spread = self._spread[option_graph.kinds_in(self._edited.graph, near)]
         noise = generator.standard_normal(shape, dtype=np.float32) * spread * self._jitter
@@ -214,17 +211,13 @@ class RobustnessTest:
         return near, features.reshape(count * len(near), -1)
 
     def _shift_columns(
-        self,
-        option_graph: OptionGraph,
-        generator: np.random.Generator,
-        count: int,
-        table: ActionTable,
-        combination: Ints,
+        self, option_graph: OptionGraph, generator: np.random.Generator, count: int
     ) -> tuple[Ints, Floats]:
         """The same with noise on the numbers that features follow from.
 
         Somebody whose features would have no finite value after it keeps theirs.
         """
+        table, combination = option_graph.table, option_graph.combination.tolist()
         encoder, graph = table.encoder, self._edited.graph
         assert encoder is not None
         everyone, own = self._near(option_graph)
@@ -232,12 +225,11 @@ class RobustnessTest:
         is_person = option_graph.nodes[everyone] < graph.person_count
         near, own = everyone[is_person], int(is_person[:own].sum())
         columns = columns_of(graph, encoder.columns, option_graph.nodes[near])
-        changed = columns_after(table, [combination.tolist()])
-        fixed = {name for action in combination.tolist() for name in table.assignments(action)}
-        for name, values in columns.items():
-            values[own] = changed[name][0]
+        changed = columns_after(table, [combination])
+        fixed = {name for action in combination for name in table.assignments(action)}
         drawn = {}
         for name, values in columns.items():
+            values[own] = changed[name][0]
             drawn[name] = np.tile(values, count)
             if values.dtype.kind == "f":
                 noise = generator.standard_normal((count, len(near))) * self._spread_of(name)

@@ -57,7 +57,7 @@ class RecourseSearch:
         self._edited = edited
         self._policy = policy
         self._seed = seed
-        self._common = CommonChanges(policy, edited.decisions)
+        self._common = CommonChanges(policy)
         self._naming = Naming(
             graph=edited.graph, rule=edited.decisions.rule, kind=edited.batcher.output_kind
         )
@@ -115,19 +115,19 @@ class RecourseSearch:
         if not len(table):
             recourse = Recourse(
                 status="certified_infeasible",
-                certificate=self._certificate(table, conditions, None),
+                certificate=self._certificate(conditions, None),
                 margin=margin,
-                common_actions=self._common.none_serves(table, conditions),
+                common_actions=self._common.none_serves(conditions),
             )
             return FoundOptions(recourse=recourse)
         spent = 0
         while True:
             verifier = Verifier(asked, table, compare=settings.compare, seed=self._seed)
-            trials = Trials(verifier, table, conditions, partial(self._budget, asked, spent))
+            trials = Trials(verifier, conditions, partial(self._budget, asked, spent))
             trials.follow(_counterfactuals(table, search, most), most)
             trials.run(most, settings.options)
             chosen = trials.options(settings.options)
-            common, working = self._try_common(trials, verifier, table, conditions)
+            common, working = self._try_common(trials, verifier, conditions)
             if working and not chosen:
                 trials.add(working)
                 chosen = trials.options(settings.options)
@@ -139,12 +139,10 @@ class RecourseSearch:
             if sound or not asked.fall_back():
                 break
         options = tuple(
-            self._option(verifier, table, success, answer, place, minimal, bool(whole))
-            for place, ((success, minimal), answer, whole) in enumerate(
-                zip(chosen, answers, on_whole, strict=True)
-            )
+            self._option(verifier, place, *chosen[place], answer, bool(on_whole[place]))
+            for place, answer in enumerate(answers)
         )
-        certificate = self._certificate(table, conditions, trials)
+        certificate = self._certificate(conditions, trials)
         recourse = Recourse(
             status=_status(options, certificate),
             certificate=certificate,
@@ -160,12 +158,12 @@ class RecourseSearch:
         return FoundOptions(recourse=recourse, queries=tuple(queries))
 
     def _try_common(
-        self, trials: Trials, verifier: Verifier, table: ActionTable, conditions: SubjectConditions
+        self, trials: Trials, verifier: Verifier, conditions: SubjectConditions
     ) -> tuple[tuple[CommonOutcome, ...], list[Success]]:
         complete = trials.complete_up_to == self._policy.settings.max_changes
         if complete and not trials.successes:
-            return self._common.none_serves(table, conditions), []
-        return self._common.try_on(verifier, table, conditions)
+            return self._common.none_serves(conditions), []
+        return self._common.try_on(verifier, conditions)
 
     def _budget(self, asked: SubjectAnswers, spent: int) -> int:
         most = self._policy.settings.budget
@@ -190,15 +188,14 @@ class RecourseSearch:
     def _option(
         self,
         verifier: Verifier,
-        table: ActionTable,
-        success: Success,
-        answer: Floats,
         place: int,
+        success: Success,
         minimal: bool,
+        answer: Floats,
         on_whole: bool,
     ) -> Option:
-        """An option as it is offered, in the user's ids; its side effects are asked about later."""
-        combination = np.array(success.combination)
+        """An option in the user's ids; its side effects are asked about later."""
+        combination, table = np.array(success.combination), verifier.table
         decisions, subject = verifier.others.decisions(combination), table.subject
         return Option(
             actions=table.records(combination),
@@ -215,11 +212,9 @@ class RecourseSearch:
             side_effects=SideEffects(measured=False),
         )
 
-    def _certificate(
-        self, table: ActionTable, conditions: SubjectConditions, trials: Trials | None
-    ) -> Certificate:
+    def _certificate(self, conditions: SubjectConditions, trials: Trials | None) -> Certificate:
         """How far trials looked; without them, nothing is permitted."""
-        most = self._policy.settings.max_changes
+        most, table = self._policy.settings.max_changes, conditions.table
         complete, tried, without_room = most, 0, 0
         reason: CertificateReason | None = "nothing_permitted"
         if trials is not None:

@@ -187,7 +187,7 @@ class Verifier:
         self.others = OtherPeople(asked, table, self.edits)
         # The check of the unchanged graph is one of the evaluations.
         self.evaluations = int(asked.way != "whole")
-        self._table = table
+        self.table = table
         self._compare = compare
         self._fresh = True
         self._draw = np.random.default_rng((SALT, seed, table.subject))
@@ -209,7 +209,7 @@ class Verifier:
         answers, fits = self._ask(combinations)
         if self.asked.way != "whole":
             decisions, within = self.asked.edited.decisions, CLOSE * self.asked.edited.noise
-            close = np.flatnonzero(decisions.close(answers, self._table.subject, within))
+            close = np.flatnonzero(decisions.close(answers, self.table.subject, within))
             if len(close):
                 answers[close], _ = self.confirm(
                     combinations[close], answers[close], most_arcs=MOST_ARCS_AGAIN
@@ -248,7 +248,7 @@ class Verifier:
         Where a quota decides, everybody whom the changes reach is asked about again, unless the
         subject is in or out whatever becomes of them.
         """
-        decisions, subject = self.asked.edited.decisions, self._table.subject
+        decisions, subject = self.asked.edited.decisions, self.table.subject
         if not decisions.depends_on_others:
             return decisions.favourable(answers, subject)
         favourable = np.zeros(len(answers), bool)
@@ -268,7 +268,7 @@ class Verifier:
     def _ask(self, combinations: Ints) -> tuple[Floats, Mask]:
         """The answers, from the last query if all of them were foreseen."""
         if len(self._keys):
-            wanted = self._table.keys(combinations, WIDEST)
+            wanted = self.table.keys(combinations, WIDEST)
             place = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
             if bool((self._keys[place] == wanted).all()):
                 self._ahead.clear()  # what comes next is foreseen again when it is near
@@ -279,7 +279,7 @@ class Verifier:
         if ahead:
             width = max(rows.shape[1] for rows in (combinations, *ahead))
             rows = np.concatenate([_pad(rows, width) for rows in (combinations, *ahead)])
-            keys = self._table.keys(rows, WIDEST)
+            keys = self.table.keys(rows, WIDEST)
             _, first = np.unique(keys, return_index=True)
             asked = np.append(np.arange(count), np.sort(first[first >= count]))
             rows, keys = rows[asked], keys[asked]
@@ -301,14 +301,14 @@ class Verifier:
     def _is_small(self) -> bool:
         sharing = self.asked.edited.sharing
         assert sharing is not None
-        return len(sharing.field_around(self._table.subject).arcs) <= MOST_ARCS_AHEAD
+        return len(sharing.field_around(self.table.subject).arcs) <= MOST_ARCS_AHEAD
 
     def _refuse_no_numbers(self, answers: Floats, combinations: Ints) -> None:
         """Refuse an answer that is not a number, and name the changes."""
         broken = np.flatnonzero(~np.isfinite(answers).all(axis=1))
         if len(broken):
             actions = combinations[broken[0]]
-            records = self._table.records(actions[actions != NONE])
+            records = self.table.records(actions[actions != NONE])
             named = ", ".join(map(action_text, records)) or "no change"
             raise AnswerError(f"the model's answer is not a number after {named}")
 
@@ -330,14 +330,10 @@ class Trials:
     """Tries combinations of one subject's actions, never more than the budget allows."""
 
     def __init__(
-        self,
-        verifier: Verifier,
-        table: ActionTable,
-        conditions: SubjectConditions,
-        budget: Callable[[], int],
+        self, verifier: Verifier, conditions: SubjectConditions, budget: Callable[[], int]
     ) -> None:
         """`budget` is how many evaluations the verifier may make, which depends on how it asks."""
-        edited = verifier.asked.edited
+        edited, table = verifier.asked.edited, verifier.table
         self.complete_up_to = 0
         self.successes: dict[Combination, Success] = {}
         self._verifier = verifier

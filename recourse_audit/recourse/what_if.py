@@ -328,8 +328,9 @@ def read_actions(
     graph = policy.graph
     values = [change for change in changes if isinstance(change, ValueChange)]
     ties = [change for change in changes if isinstance(change, TieChange)]
-    drops = [arcs_to_drop(graph, change, subject) for change in ties if change.do == "drop"]
-    typed = ties_of(policy, subject, np.unique(np.concatenate((NO_PLACES, *drops))))
+    drops, adds, moved = ([change for change in ties if change.do == do] for do in TIE_WORDS)
+    arcs = [arcs_to_drop(graph, change, subject) for change in drops]
+    typed = ties_of(policy, subject, np.unique(np.concatenate((NO_PLACES, *arcs))))
     every = ties_to_drop(policy, subject, depth)
     whole = np.bincount(every["owner"], ~np.isin(every["arc"], typed["arc"])) == 0
     together = np.flatnonzero(typed["rule"] >= 0)
@@ -337,7 +338,6 @@ def read_actions(
     alone[together] = ~whole[every["owner"][np.searchsorted(every["arc"], typed["arc"][together])]]
     typed["owner"] = np.where(alone, np.arange(len(typed)), typed["owner"])
     typed["rule"][alone] = -1
-    adds = [change for change in ties if change.do == "add"]
     source, target = np.array([change.ends for change in adds], np.int64).reshape(-1, 2).T
     kind = np.array([graph.ties.kinds.index(change.kind or "") for change in adds], np.int64)
     named = {change.name for change in values}
@@ -348,9 +348,7 @@ def read_actions(
         typed,
         new_ties(policy, subject, source, target, kind),
         moves,
-        moved=_moved(
-            policy, subject, [change for change in ties if change.do == "move"], len(typed)
-        ),
+        moved=_moved(policy, subject, moved, len(typed)),
     )
 
 

@@ -75,9 +75,7 @@ def test_noise_is_on_the_features_of_a_nodes_own_kind() -> None:
         graph = edited.graph
         assert graph.kinds is not None
         test = RobustnessTest(edited, draws=1, jitter=0.5, seed=0)
-        table = action_table(opened(seed)[0].policy, option.nodes[option.subject], 2)
-        generator = np.random.default_rng(seed)
-        near, features = test._shift_features(option, generator, 5, table, np.array([0]))
+        near, features = test._shift_features(option, np.random.default_rng(seed), 5)
         kinds = graph.kinds.of(np.tile(option.nodes[near], 5))
         for kind, (first, last) in enumerate(graph.kinds.blocks):
             rows = features[kinds == kind]

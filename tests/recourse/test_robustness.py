@@ -142,9 +142,7 @@ def test_what_an_option_sets_stays_as_it_is_while_attributes_shift(tmp_path: Pat
     option_graph = OptionGraph(context.about(3), table, combination)
     fixed = table.column[table.changes[level] : table.changes[level + 1]]
     assert fixed.tolist() == [graph.feature_names.index(name) for name in ("income", "debt")]
-    near, shifted = shaky._shift_features(
-        option_graph, np.random.default_rng(0), 30, table, combination
-    )
+    near, shifted = shaky._shift_features(option_graph, np.random.default_rng(0), 30)
     apart = shifted.reshape(30, len(near), -1) - option_graph.features[near]
     own = near.tolist().index(option_graph.subject)
     assert (apart[:, own, fixed] == 0).all()
