@@ -180,7 +180,7 @@ def words_for(*end: str, together: bool) -> dict[str, Any]:
         ({"graph": {"features": ["a", 1]}}, "graph.features[1]: must be text, in quotes (got 1)"),
         ({"graph": {"directed": "perhaps"}}, "graph.directed: must be true or false"),
         ({"decision": {"classes": ["a"]}}, "decision.classes: must name at least 2"),
-        ({"decision": {"classes": ["a", "a"]}}, "decision.classes: must not repeat a class"),
+        ({"decision": {"classes": ["a", "a"]}}, "decision.classes: names 'a' twice"),
         ({"decision": {"favourable": []}}, "decision.favourable: must name at least 1"),
         ({"decision": {"favourable": "approved"}}, "decision.favourable: must be a list"),
         (
@@ -319,15 +319,15 @@ def words_for(*end: str, together: bool) -> dict[str, Any]:
         ),
         (
             {"letters": {"about": 5}},
-            "letters.about: must be text, or a table of texts by language (got 5)",
+            "letters.about: must be text, in quotes (got 5)",
         ),
         (
             {"letters": {"about": {"german": "x"}}},
-            "letters.about: needs languages such as en or de as keys (got 'german')",
+            "letters.about.german: must be a language such as en or de (got 'german')",
         ),
         (
             {"letters": {"about": {"en": "x", "de": " "}}},
-            "letters.about: needs text for de (got ' ')",
+            "letters.about.de: needs text (got ' ')",
         ),
         ({"recourse": {"jitter": 2}}, "recourse.jitter: must be at most 1 (got 2)"),
         ({"recourse": {"candidates": 3}}, "recourse.candidates: must be a path, in quotes"),
@@ -460,7 +460,7 @@ def test_the_schema_knows_every_section_and_requires_what_is_required() -> None:
 
 def test_the_schema_accepts_one_text_or_one_per_language() -> None:
     about = json.loads(settings_schema())["$defs"]["LetterSettings"]["properties"]["about"]
-    assert about["anyOf"] == [
+    assert about["oneOf"] == [
         {"type": "string"},
         {"type": "object", "additionalProperties": {"type": "string"}},
     ]

@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from recourse_audit.settings.section import Section, first_repeated
+from recourse_audit.settings.section import Distinct, Section
 
 LARGEST_EXPLANATION = 8
 # What the runtime takes.
@@ -71,7 +71,7 @@ class CaveatSettings(Section):
 class GroupSettings(Section):
     """Which columns of `nodes` are protected attributes, and how their groups are compared."""
 
-    attributes: tuple[str, ...] = ()
+    attributes: Distinct = ()
     """Columns of `nodes` with protected attributes; `works_at.sector` is the column `sector` of the
     node at the far end of a person's works_at tie."""
     bins: dict[str, tuple[float, ...]] = Field(default_factory=dict)
@@ -99,13 +99,6 @@ class GroupSettings(Section):
     sample: int = Field(default=20_000, ge=1_000)
     """How many people the test of a gap rests on at most; where more are compared, a drawn sample
     of this size. Shares and gaps are always those of everybody."""
-
-    @field_validator("attributes")
-    @classmethod
-    def _check_distinct(cls, attributes: tuple[str, ...]) -> tuple[str, ...]:
-        if repeated := first_repeated(attributes):
-            raise ValueError(f"names {repeated!r} twice; remove one of them")
-        return attributes
 
     @field_validator("bins")
     @classmethod

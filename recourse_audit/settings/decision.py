@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, StrictFloat, StrictInt, ValidationInfo, field_validator, model_validator
 
 from recourse_audit.settings.inputs import ModelSettings, Subject
-from recourse_audit.settings.section import Section, Share
+from recourse_audit.settings.section import Distinct, Section, Share
 
 
 class CutOffBy(Section):
@@ -20,7 +20,7 @@ class CutOffBy(Section):
 class DecisionSettings(Section):
     """What the decisions are called, and the rule that turns the model's answers into them."""
 
-    classes: tuple[str, ...] = Field(min_length=2)
+    classes: Distinct = Field(min_length=2)
     """Names of the classes, in the order of the model's output; for a score model, the two
     decisions."""
     favourable: tuple[str, ...] = Field(min_length=1)
@@ -52,13 +52,6 @@ class DecisionSettings(Section):
     most_disagreement: Share = 0.05
     """Share of people for whom the recorded decision and the model's may differ before `run`
     stops."""
-
-    @field_validator("classes")
-    @classmethod
-    def _check_distinct(cls, classes: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(classes)) < len(classes):
-            raise ValueError(f"must not repeat a class (got {', '.join(classes)})")
-        return classes
 
     @field_validator("favourable")
     @classmethod

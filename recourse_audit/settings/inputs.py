@@ -9,7 +9,15 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import Field, Tag, field_validator, model_validator
 
 from recourse_audit.settings.expressions import Expression, parse_formula
-from recourse_audit.settings.section import BY_FORM, PLAIN, TABLE, FilePath, Section, Share
+from recourse_audit.settings.section import (
+    BY_FORM,
+    PLAIN,
+    TABLE,
+    Distinct,
+    FilePath,
+    Section,
+    Share,
+)
 
 EncodingKind = Literal["one_hot", "ordinal", "thermometer", "binned"]
 
@@ -192,7 +200,7 @@ class ModelSettings(Section):
     head: FilePath | None = None
     """A further ONNX file, which takes what the model says about a node (its embedding) and makes
     the decision of it, row by row. `output` and `output_name` are then about its outputs."""
-    head_columns: tuple[str, ...] = ()
+    head_columns: Distinct = ()
     """Columns of `nodes`, numbers, that the head takes as well, in the order it was trained on."""
     embedding_output: str | None = None
     """Which of the model's outputs the head takes, if it has several."""
@@ -262,8 +270,6 @@ class ModelSettings(Section):
         for key in ("head_columns", "embedding_output"):
             if getattr(self, key) and self.head is None:
                 raise ValueError(f"has {key}, but no head that takes them; name its file in head")
-        if len({*self.head_columns}) < len(self.head_columns):
-            raise ValueError("head_columns: must not name a column twice")
         return self
 
 

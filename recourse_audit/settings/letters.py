@@ -9,13 +9,14 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
+    Tag,
     ValidationInfo,
     field_validator,
     model_validator,
 )
 
 from recourse_audit.settings.policy import TieRule
-from recourse_audit.settings.section import Section, Share
+from recourse_audit.settings.section import BY_FORM, PLAIN, TABLE, Section, Share
 
 LANGUAGE = re.compile(r"[a-z]{2,3}(_[A-Z]{2})?")
 _LEVEL = re.compile(r"-?[0-9]+(\.[0-9]+)?")
@@ -52,16 +53,31 @@ def _check_text(text: str) -> str:
     return text
 
 
-def check_languages(table: Iterable[str]) -> None:
-    """Refuse keys that are no languages."""
-    for language in table:
-        if not LANGUAGE.fullmatch(language):
-            raise ValueError(f"needs languages such as en or de as keys (got {language!r})")
+def _check_language(language: str) -> str:
+    if not LANGUAGE.fullmatch(language):
+        raise ValueError(f"must be a language such as en or de (got {language!r})")
+    return language
+
+
+def _check_profile(profile: str) -> str:
+    if profile and not _NAME.fullmatch(profile):
+        raise ValueError(
+            "must be the name of a file in templates/profiles, without .toml: lower-case "
+            f"letters, digits, hyphens and underscores (got {profile!r})"
+        )
+    return profile
+
+
+def _check_currency(code: str) -> str:
+    if not _CURRENCY.fullmatch(code):
+        raise ValueError(f"must be a currency code of three letters (got {code!r})")
+    return code
 
 
 Day = Annotated[str, BeforeValidator(_write_day)]
 Forms = Annotated[tuple[str, ...], BeforeValidator(_split_forms), AfterValidator(_check_forms)]
 Text = Annotated[str, AfterValidator(_check_text)]
+Language = Annotated[str, AfterValidator(_check_language)]
 
 
 class AuditSettings(Section):
@@ -133,12 +149,11 @@ class LanguageWords(Section):
         return {**tables, "names": {**tables.get("names", {}), **names}}
 
 
-WordSettings = dict[str, LanguageWords]
+WordSettings = dict[Language, LanguageWords]
 
 
 def check_words(words: WordSettings, categories: Collection[str]) -> None:
-    """Refuse unknown languages, and phrases for a level that is no number of a number."""
-    check_languages(words)
+    """Refuse phrases for a level that is no number of a number."""
     for language, own in words.items():
         for name, levels in own.levels.items():
             strangers = [level for level in levels if not _LEVEL.fullmatch(level)]
@@ -183,12 +198,14 @@ class LetterSettings(Section):
     """The sender's address, line by line."""
     contact: tuple[str, ...] = ()
     """How to reach staff who can help (office, telephone, e-mail), line by line."""
-    about: str | dict[str, str] = ""
+    about: Annotated[
+        Annotated[str, Tag(PLAIN)] | Annotated[dict[Language, Text], Tag(TABLE)], BY_FORM
+    ] = ""
     """What the decision was about, such as 'Your application for a loan': one text in the language
     of the letters, or a table with one text per language."""
-    language: str = "en"
+    language: Language = "en"
     """Language of the letters: en, de, fr, es, or one with a catalogue of your own."""
-    profile: str = ""
+    profile: Annotated[str, AfterValidator(_check_profile)] = ""
     """The legal profile: us-credit, eu, uk, generic if no law requires a letter, or one of your
     own. Drafts are generic until you choose; letters are not signed off before."""
     parts: tuple[Literal["notice", "options"], ...] = Field(
@@ -212,38 +229,10 @@ class LetterSettings(Section):
     fragile_share: Share = 0.5
     """Up to this share of tests, an option is fragile: a letter says that it is not reliable, it
     comes last, and it is not signed off without --accept fragile."""
-    currencies: dict[str, str] = Field(default_factory=dict)
+    currencies: dict[str, Annotated[str, AfterValidator(_check_currency)]] = Field(
+        default_factory=dict
+    )
     """Units that are money, with their currency codes: { euros = "EUR" }."""
-
-    @field_validator("about", mode="before")
-    @classmethod
-    def _check_about(cls, about: object) -> object:
-        if not isinstance(about, dict):
-            if not isinstance(about, str):
-                raise ValueError(f"must be text, or a table of texts by language (got {about!r})")
-            return about
-        check_languages(about)
-        for language, text in about.items():
-            if not isinstance(text, str) or not text.strip():
-                raise ValueError(f"needs text for {language} (got {text!r})")
-        return about
-
-    @field_validator("language")
-    @classmethod
-    def _check_language(cls, language: str) -> str:
-        if not LANGUAGE.fullmatch(language):
-            raise ValueError(f"must be a language such as en or de (got {language!r})")
-        return language
-
-    @field_validator("profile")
-    @classmethod
-    def _check_profile(cls, profile: str) -> str:
-        if profile and not _NAME.fullmatch(profile):
-            raise ValueError(
-                "must be the name of a file in templates/profiles, without .toml: lower-case "
-                f"letters, digits, hyphens and underscores (got {profile!r})"
-            )
-        return profile
 
     @field_validator("fragile_share")
     @classmethod
@@ -252,11 +241,3 @@ class LetterSettings(Section):
         if share > steady:
             raise ValueError(f"must not be larger than steady_share, {steady} (got {share})")
         return share
-
-    @field_validator("currencies")
-    @classmethod
-    def _check_codes(cls, currencies: dict[str, str]) -> dict[str, str]:
-        for unit, code in currencies.items():
-            if not _CURRENCY.fullmatch(code):
-                raise ValueError(f"needs a three-letter currency code for {unit} (got {code!r})")
-        return currencies

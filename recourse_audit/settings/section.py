@@ -87,6 +87,15 @@ def first_repeated(names: Sequence[str]) -> str | None:
     return next((name for place, name in enumerate(names) if name in names[:place]), None)
 
 
+def _check_distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    if repeated := first_repeated(names):
+        raise ValueError(f"names {repeated!r} twice; remove one of them")
+    return names
+
+
+Distinct = Annotated[tuple[str, ...], AfterValidator(_check_distinct)]
+
+
 # Path.is_file and its siblings raise an error for a name that is too long, or in a folder that must
 # not be read. What cannot be looked at is not there; whoever opens it says why.
 
@@ -150,7 +159,7 @@ def first_problem(error: ValidationError, root: type[BaseModel]) -> str:
 
 def _key(location: tuple[int | str, ...]) -> str:
     """The key as a user would write it: `recourse.ties[0].kind`."""
-    named = (part for part in location if part not in (PLAIN, TABLE))
+    named = (part for part in location if part not in (PLAIN, TABLE, "[key]"))
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in named)
     return "".join(parts).removeprefix(".")
 

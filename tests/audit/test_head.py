@@ -308,7 +308,7 @@ def test_a_graph_in_memory_has_the_columns_of_the_head_as_attributes(audit: Load
         ('["savings", "late_payments", "income", "debt"]', r"in no ways; correct head_columns"),
         ('["savings", "late_payments", "salary"]', r"model.head_columns: .* no column 'salary'"),
         ('["savings", "late_payments", "region"]', r"'region' is text, .*graph.encodings"),
-        ('["savings", "savings", "income"]', r"head_columns: must not name a column twice"),
+        ('["savings", "savings", "income"]', r"head_columns: names 'savings' twice"),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(tmp_path: Path, columns: str, words: str) -> None:

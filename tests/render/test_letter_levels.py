@@ -138,7 +138,7 @@ def test_a_phrase_for_a_level_takes_the_place_of_ours(
     [
         ({"en": {"levels": {"a": {"yes": "x"}}}}, "words: en.levels needs numbers as levels of a"),
         ({"en": {"levels": {"a": {"1": " "}}}}, "words.en.levels.a.1: needs text"),
-        ({"english": {}}, "words: needs languages such as en or de as keys"),
+        ({"english": {}}, "words.english: must be a language such as en or de"),
     ],
 )
 def test_phrases_for_levels_are_checked(phrases: dict[str, Any], words: str) -> None:

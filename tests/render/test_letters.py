@@ -414,9 +414,9 @@ def test_the_settings_of_a_letter_are_checked() -> None:
         ("language", "../x", "must be a language"),
         ("profile", "../x", "must be the name of a file"),
         ("data_as_of", "31.3.2026", "must be a date such as"),
-        ("currencies", {"euros": "€"}, "a three-letter currency code for euros"),
+        ("currencies", {"euros": "€"}, "currencies.euros: must be a currency code"),
         ("words", {"en": {"x": ["a", "b", "c"]}}, "needs one text, or a singular"),
-        ("words", {"xxxx": {}}, "needs languages such as en or de as keys"),
+        ("words", {"xxxx": {}}, "words.xxxx: must be a language"),
         ("k", 1, "must be at least 2"),
     ):
         with pytest.raises(SettingsError, match=words):
