@@ -9,8 +9,9 @@ from collections import Counter
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from recourse_audit.audit.population import check_column, group_values, groups_by
+from recourse_audit.audit.population import group_values, groups_by
 from recourse_audit.errors import GraphError
+from recourse_audit.graph.columns import check_known
 from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.records.model import (
@@ -38,7 +39,7 @@ def read_recorded(settings: Settings, graph: Graph) -> Ints | None:
     name = settings.decision.recorded
     if name is None:
         return None
-    check_column(graph, "decision.recorded", name)
+    check_known("decision.recorded", name, graph.column_names)
     classes = settings.decision.classes
     place = {label: number for number, label in enumerate(classes)} | {"": NOT_RECORDED}
     values = group_values(graph, name)

@@ -16,15 +16,10 @@ import numpy as np
 
 from recourse_audit.audit.agreement import NOT_RECORDED, read_recorded
 from recourse_audit.audit.large_graphs import AskedGraph
-from recourse_audit.audit.population import (
-    check_column,
-    groups_by,
-    read_outcomes,
-    with_neighbour_columns,
-)
+from recourse_audit.audit.population import groups_by, read_outcomes, with_neighbour_columns
 from recourse_audit.errors import InputError, ModelError, SettingsError, SubjectError
 from recourse_audit.graph.arrays import from_arrays, is_hetero_data
-from recourse_audit.graph.columns import IN_MEMORY, near_matches
+from recourse_audit.graph.columns import IN_MEMORY, check_known, near_matches
 from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.graph.kinds import on_people, people_settings, with_subject
 from recourse_audit.graph.readers import read_graph, with_columns
@@ -222,7 +217,7 @@ def check_against_graph(
 ) -> tuple[Policy, Ints | None]:
     """The policy and what came true later, checked against the graph as `run` needs them."""
     for name in settings.groups.attributes:
-        check_column(graph, "groups.attributes", name)
+        check_known("groups.attributes", name, graph.column_names)
     encoder = encoder_of(settings.graph, graph) if preprocessing is None else preprocessing.encoder
     policy = Policy(settings, graph, encoder)
     stratum, known = settings.caveats.stratum, list(graph.attributes)
@@ -405,11 +400,7 @@ def _choose(audit: LoadedAudit, answers: Floats, wanted: str) -> Ints:
 
 
 def _values(audit: LoadedAudit, name: str, option: str) -> list[str]:
-    known = audit.graph.column_names
-    if name not in known:
-        raise InputError(
-            f"{option}: the nodes have no column {name!r}; {near_matches(name, known)}"
-        )
+    check_known(option, name, audit.graph.column_names)
     return groups_by(audit.graph, audit.settings.groups, name)
 
 

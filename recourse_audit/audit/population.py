@@ -18,7 +18,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from recourse_audit.errors import GraphError, SettingsError
-from recourse_audit.graph.columns import Column, as_strings, near_matches
+from recourse_audit.graph.columns import Column, as_strings, check_known, near_matches
 from recourse_audit.graph.graph import Graph, Indices, Ints
 from recourse_audit.model.decisions import NO_DECISION, Decisions
 from recourse_audit.records.bundle import Member, Person, TieBlock
@@ -128,14 +128,6 @@ def _read_neighbour(graph: Graph, name: str) -> tuple[int, str]:
     return kind, f"{prefix}{column}"
 
 
-def check_column(graph: Graph, key: str, name: str) -> None:
-    """Refuse a setting that names a column which the nodes do not have."""
-    if name not in graph.column_names:
-        raise SettingsError(
-            f"{key}: the nodes have no column {name!r}; {near_matches(name, graph.column_names)}"
-        )
-
-
 def groups_by(graph: Graph, settings: GroupSettings, attribute: str) -> list[str]:
     """Everybody's group: the value of an attribute, or the label of the bin it falls into."""
     values, edges = people_column(graph, attribute), settings.bins.get(attribute)
@@ -174,7 +166,7 @@ def check_groups(graph: Graph, settings: GroupSettings) -> None:
     """Refuse groups that could not be compared, before any work is done."""
     column = settings.communities
     if settings.attributes and column is not None:
-        check_column(graph, "groups.communities", column)
+        check_known("groups.communities", column, graph.column_names)
         if len({*group_values(graph, column)}) < 2:
             raise SettingsError(
                 f"groups.communities: everybody has the same value in {column!r}, so it divides "
@@ -244,7 +236,7 @@ def read_outcomes(settings: Settings, graph: Graph, seen: Iterable[str] = ()) ->
     decision, name = settings.decision, settings.decision.outcome
     if name is None:
         return None
-    check_column(graph, "decision.outcome", name)
+    check_known("decision.outcome", name, graph.column_names)
     by = decision.cut_off_by
     uses = {
         "the model's features depend on it": name in {*graph.feature_names, *seen},

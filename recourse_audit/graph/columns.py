@@ -16,7 +16,7 @@ from typing import Literal, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from recourse_audit.errors import GraphError
+from recourse_audit.errors import GraphError, SettingsError
 from recourse_audit.graph.graph import Floats, Graph, Indices, Strings, Ties
 from recourse_audit.settings import GraphSettings
 from recourse_audit.settings.section import first_repeated, is_file, is_folder
@@ -101,6 +101,14 @@ def check_column(name: str, known: Sequence[str], key: str, place: Place) -> Non
             hint = "its fields are separated by ';'; save it with commas"
         raise GraphError(
             f"{place.name}: there is no column {name!r} (from {place.section}.{key}); {hint}"
+        )
+
+
+def check_known(key: str, name: str, known: Iterable[str]) -> None:
+    """Refuse a setting that names a column which the nodes do not have."""
+    if name not in (names := [*known]):
+        raise SettingsError(
+            f"{key}: the nodes have no column {name!r}; {near_matches(name, names)}"
         )
 
 

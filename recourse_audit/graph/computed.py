@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError, SettingsError
-from recourse_audit.graph.columns import Column, Columns, Place, as_strings, near_matches
+from recourse_audit.graph.columns import Column, Columns, Place, as_strings, check_known
 from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.settings import DerivedSettings, EncodingSettings, GraphSettings
 from recourse_audit.settings.expressions import ColumnName, Expression
@@ -298,10 +298,7 @@ def _check_inputs(step: Step, columns: Columns, computation: Computation) -> Non
     if isinstance(step, EncodingStep) and step.settings.of is not None:
         key, wanted = f"{step.key}.of", (step.settings.of, *wanted)
     for name in wanted:
-        if name not in columns:
-            raise SettingsError(
-                f"{key}: the nodes have no column {name!r}; {near_matches(name, columns)}"
-            )
+        check_known(key, name, columns)
         if columns[name].dtype.kind not in "biuf":
             what = "a category" if name in computation.categories else "text"
             raise SettingsError(f"{key}: {name!r} is {what}, but numbers are needed; name others")

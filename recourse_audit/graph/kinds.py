@@ -17,7 +17,15 @@ from itertools import pairwise
 import numpy as np
 
 from recourse_audit.errors import GraphError, SettingsError
-from recourse_audit.graph.columns import Column, Nodes, Place, as_strings, near_matches, to_strings
+from recourse_audit.graph.columns import (
+    Column,
+    Nodes,
+    Place,
+    as_strings,
+    check_known,
+    near_matches,
+    to_strings,
+)
 from recourse_audit.graph.graph import (
     Graph,
     Kinds,
@@ -324,12 +332,8 @@ def with_subject(graph: Graph, subject: SubjectColumn, node_types: Sequence[str]
     The model's code of a kind is the number in the column, or else the position of its name in
     `node_types`; without these, kinds are sorted.
     """
-    values = graph.columns.get(subject.column)
-    if values is None:
-        raise SettingsError(
-            f"decision.subject: the nodes have no column {subject.column!r}; "
-            f"{near_matches(subject.column, graph.columns)}"
-        )
+    check_known("decision.subject", subject.column, graph.columns)
+    values = graph.columns[subject.column]
     if values.dtype.kind == "f" and np.isfinite(values).all() and (values == values.round()).all():
         values = values.astype(np.int64)
     distinct, place = np.unique(to_strings(values.tolist()), return_inverse=True)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import logit, logsumexp
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.columns import near_matches
+from recourse_audit.graph.columns import check_known
 from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.records.model import RuleName
 from recourse_audit.settings import DecisionSettings, OutputKind
@@ -296,11 +296,7 @@ def _places(quota: float, people: int) -> int:
 
 def _cut_offs(graph: Graph, name: str, values: dict[str, float]) -> Floats:
     known = graph.columns
-    if name not in known:
-        raise SettingsError(
-            f"decision.cut_off_by.column: the nodes have no column {name!r}; "
-            f"{near_matches(name, known)}"
-        )
+    check_known("decision.cut_off_by.column", name, known)
     column = [
         str(value)
         if not isinstance(value, float)

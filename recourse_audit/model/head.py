@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError, ModelError, SettingsError
-from recourse_audit.graph.columns import Columns, near_matches
+from recourse_audit.graph.columns import Columns, check_known
 from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.preprocessing import TEXT, WHOLE, Intake, check_port, probe_rows, width_of
@@ -38,11 +38,7 @@ GRAPHS, NODES = 48, 7
 def check_head_columns(columns: Columns, names: Sequence[str]) -> None:
     """Refuse a head's column that the nodes do not have, or have as text."""
     for name in names:
-        if name not in columns:
-            raise SettingsError(
-                f"model.head_columns: the nodes have no column {name!r}; "
-                f"{near_matches(name, columns)}"
-            )
+        check_known("model.head_columns", name, columns)
         if columns[name].dtype.kind not in "biuf":
             raise SettingsError(
                 f"model.head_columns: {name!r} is text, and a head takes numbers; declare how it "
