@@ -256,7 +256,7 @@ def _guess_tables(
     given: dict[str, dict[str, dict[str, Any]]] = {"nodes": {}, "ties": {}}
     for key, path in files.items():
         section, _, name = key.partition(".")
-        columns = survey(path, f"{key}.path")
+        columns = survey(path)
         if section == "nodes":
             identifier = _id_column(columns, path)
             widths = [p.shape[-1] for p in ports if len(p.shape) == 2 and is_input_of(p.name, name)]
@@ -284,7 +284,7 @@ def _find_subject(
             break
     table = settings.node_tables.get(subject)
     if table is not None and table.path is not None:
-        return subject, survey(table.path, f"nodes.{subject}.path")
+        return subject, survey(table.path)
     graph, _ = read_features(model, settings, subject=subject)
     return subject, describe_columns({n: people_column(graph, n) for n in graph.column_names})
 
@@ -321,7 +321,7 @@ def _guess_columns(
         columns, given["directed"] = survey_graphml(path)
         comments["directed"] = "as the file says"
     else:
-        columns = survey(files["nodes"], "nodes")
+        columns = survey(files["nodes"])
     known = [column.name for column in columns]
     for option, name in later.items():
         if name not in known:
@@ -334,7 +334,7 @@ def _guess_columns(
     signature = OnnxModel(model, complete=False).signature
     unused, where = {*later.values()}, "node attribute"
     if "nodes" in files:
-        ties = survey(files["edges"], "edges")
+        ties = survey(files["edges"])
         identifier = _id_column([c for c in columns if c.name not in unused], path)
         given |= {"id": identifier, **_tie_columns(ties, files["edges"], signature)}
         unused, where = unused | {identifier}, "column except the id"

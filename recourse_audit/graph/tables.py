@@ -70,9 +70,8 @@ TABLE = "a CSV or Parquet table", "the program that exported it"
 class Lines(Place):
     """A text table whose rows are named by the line they start on (the header is line 1)."""
 
-    def __init__(self, path: Path, row_of: str = "node") -> None:
+    def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self.row_of = row_of
         self.path = path
         self.delimiter = "\t" if ".tsv" in path.name.lower() else ","
 
@@ -93,7 +92,7 @@ class Lines(Place):
             raise self.explain(error) from None
         if header is None:
             raise GraphError(
-                f"{self.name}: is empty; it needs a header and one row per {self.row_of}"
+                f"{self.name}: is empty; it needs a header and one row per node or tie"
             )
         return header
 
@@ -153,19 +152,14 @@ def arrow_errors(name: str) -> Iterator[None]:
         raise damaged(name, *TABLE, error) from None
 
 
-def open_table(path: Path, *, few: Collection[str] = (), row_of: str = "node") -> "FileTable":
+def open_table(path: Path, *, few: Collection[str] = ()) -> "FileTable":
     """Read the header of a file whose suffix gives its format.
 
-    Parameters
-    ----------
-    few
-        Columns with few distinct values, for which a Parquet file's own codes are kept.
-    row_of
-        What one row stands for, for messages.
+    `few` are columns with few distinct values, for which a Parquet file's own codes are kept.
     """
     name = path.name.lower()
     if name.endswith(TEXT_SUFFIXES):
-        return _CsvTable(Lines(path, row_of))
+        return _CsvTable(Lines(path))
     if name.endswith(PARQUET_SUFFIXES):
         return _ParquetTable(Place(path), few)
     known = ", ".join(TEXT_SUFFIXES + PARQUET_SUFFIXES)
@@ -407,7 +401,7 @@ def _read_relation(
     path: Path, name: str, tie: TieTable, ids: Mapping[str, Any], places: Mapping[str, Place]
 ) -> Ties:
     """The ties of a relation; each end is looked up among the ids of its kind."""
-    table = open_table(path, row_of="tie")
+    table = open_table(path)
     table.place.section = f"graph.ties.{name}"
     ends = []
     for key, kind in (("source", tie.start), ("target", tie.to)):
@@ -459,7 +453,7 @@ def _read_nodes(
 
 def _read_ties(path: Path, ids: Any, settings: GraphSettings) -> Ties:
     ends = (settings.source, settings.target)
-    table = open_table(path, few={settings.kind}, row_of="tie")
+    table = open_table(path, few={settings.kind})
     check_tie_columns(table, settings, "source", "target")
     wanted = {*ends, settings.kind, settings.weight, *settings.edge_attributes}
     loaded = [name for name in table.names if name in wanted]
@@ -471,7 +465,7 @@ def _read_ties(path: Path, ids: Any, settings: GraphSettings) -> Ties:
 def find_kind(path: Path, column: str, ids: Mapping[str, tuple[Path, str]]) -> str:
     """The kind whose ids are in a column of ties, by the tables of nodes and their columns."""
     with arrow_errors(str(path)):
-        table = open_table(path, row_of="tie")
+        table = open_table(path)
         table.load([column], as_text=[column])
         for kind, (own, identifier) in ids.items():
             nodes = open_table(own)
@@ -547,7 +541,7 @@ def _read_candidates(
     if not is_file(path):
         raise GraphError(f"{path}: there is no such file; correct the path")
     ends = (settings.source, settings.target)
-    table = open_table(path, few={settings.kind}, row_of="new tie")
+    table = open_table(path, few={settings.kind})
     for key, name in zip(("source", "target"), ends, strict=True):
         check_column(name, table.names, key, table.place)
     further = [name for name in table.names if name not in {*ends, settings.kind}]
@@ -580,11 +574,10 @@ def _read_candidates(
 # ---------------------------------------------------------------- what a table has
 
 
-def survey(path: Path, key: str) -> list[ColumnSummary]:
-    """Describe every column of a CSV or Parquet file; `key` is the setting that names the file."""
-    check_is_file(path, f"graph.{key}")
+def survey(path: Path) -> list[ColumnSummary]:
+    """Describe every column of a CSV or Parquet file."""
     with arrow_errors(str(path)):
-        table = open_table(path, row_of="node or tie")
+        table = open_table(path)
         table.load(table.names)
         labels = {name: table.labels(name) for name in table.names}
     return describe_columns({name: column for name, column in labels.items() if column is not None})

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import Field, Tag, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from recourse_audit.settings.expressions import Expression, parse_formula
 from recourse_audit.settings.section import (
@@ -326,7 +326,7 @@ class SubjectColumn(Section):
 
 
 # A kind of node, or the value of a column.
-Subject = Annotated[Annotated[str, Tag(PLAIN)] | Annotated[SubjectColumn, Tag(TABLE)], BY_FORM]
+Subject = Annotated[Annotated[str, PLAIN] | Annotated[SubjectColumn, TABLE], BY_FORM]
 
 
 class GraphSettings(Section):
@@ -336,8 +336,7 @@ class GraphSettings(Section):
     """
 
     nodes: Annotated[
-        Annotated[FilePath | None, Tag(PLAIN)] | Annotated[dict[str, NodeTable], Tag(TABLE)],
-        BY_FORM,
+        Annotated[FilePath | None, PLAIN] | Annotated[dict[str, NodeTable], TABLE], BY_FORM
     ] = None
     """CSV or Parquet, one row per node; or, for nodes of several kinds, a table for each kind."""
     ties: dict[str, TieTable] = Field(default_factory=dict)

@@ -9,7 +9,6 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    Tag,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -74,7 +73,7 @@ def _check_currency(code: str) -> str:
     return code
 
 
-Day = Annotated[str, BeforeValidator(_write_day)]
+Day = Annotated[str, BeforeValidator(_write_day), AfterValidator(_check_day)]
 Forms = Annotated[tuple[str, ...], BeforeValidator(_split_forms), AfterValidator(_check_forms)]
 Text = Annotated[str, AfterValidator(_check_text)]
 Language = Annotated[str, AfterValidator(_check_language)]
@@ -96,8 +95,6 @@ class AuditSettings(Section):
     """Who audits."""
     notice: str = ""
     """A sentence that stands at the top of every page, such as 'Sample data: invented people.'"""
-
-    _check_day = field_validator("data_as_of")(_check_day)
 
 
 class TieWords(Section):
@@ -198,9 +195,7 @@ class LetterSettings(Section):
     """The sender's address, line by line."""
     contact: tuple[str, ...] = ()
     """How to reach staff who can help (office, telephone, e-mail), line by line."""
-    about: Annotated[
-        Annotated[str, Tag(PLAIN)] | Annotated[dict[Language, Text], Tag(TABLE)], BY_FORM
-    ] = ""
+    about: Annotated[Annotated[str, PLAIN] | Annotated[dict[Language, Text], TABLE], BY_FORM] = ""
     """What the decision was about, such as 'Your application for a loan': one text in the language
     of the letters, or a table with one text per language."""
     language: Language = "en"

@@ -15,6 +15,7 @@ from pydantic import (
     Field,
     PlainSerializer,
     SerializationInfo,
+    Tag,
     ValidationError,
     ValidationInfo,
 )
@@ -62,13 +63,11 @@ FilePath = Annotated[Path, AfterValidator(_resolve), PlainSerializer(_relative, 
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-def _form(value: object) -> str:
-    return TABLE if isinstance(value, Mapping | BaseModel) else PLAIN
-
-
 # A key that may hold a plain value or a table; the tags of the two are no part of the key's name.
-PLAIN, TABLE = "<plain>", "<table>"
-BY_FORM = Discriminator(_form)
+PLAIN, TABLE = Tag("<plain>"), Tag("<table>")
+BY_FORM = Discriminator(
+    lambda value: (TABLE if isinstance(value, Mapping | BaseModel) else PLAIN).tag
+)
 
 
 class Section(BaseModel):
@@ -159,7 +158,7 @@ def first_problem(error: ValidationError, root: type[BaseModel]) -> str:
 
 def _key(location: tuple[int | str, ...]) -> str:
     """The key as a user would write it: `recourse.ties[0].kind`."""
-    named = (part for part in location if part not in (PLAIN, TABLE, "[key]"))
+    named = (part for part in location if part not in (PLAIN.tag, TABLE.tag, "[key]"))
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in named)
     return "".join(parts).removeprefix(".")
 

@@ -110,7 +110,7 @@ def test_a_bad_node_table_is_refused_with_its_line(
         (EDGES, {"kinds": ("kin", "dept")}, ["line 3", "'debt'", "graph.kinds", "'dept'?"]),
         ("source,target\na,b\n", {"kinds": ("kin",)}, ["no kind", "graph.kinds", "remove"]),
         (b"source,target\na,b\nb,\xe9\n", {}, ["line 3", "not UTF-8"]),
-        ("", {}, ["is empty", "one row per tie"]),
+        ("", {}, ["is empty", "one row per node or tie"]),
     ],
 )
 def test_a_bad_tie_table_is_refused_with_its_line(
