@@ -5,6 +5,7 @@ the bundle writes, so that a worker whose parent was killed cannot leave anythin
 """
 
 import atexit
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -30,10 +31,8 @@ class FileMaker(Protocol):
     def files(self, number: int, report: SubjectReport) -> Files: ...
 
 
-class MakerFactory(Protocol):
-    """Makes the file maker of one process; small enough to be sent to every worker."""
-
-    def open(self, stored: StoredAudit) -> FileMaker: ...
+# Makes the file maker of one process; small enough to be sent to every worker.
+MakerFactory = Callable[[StoredAudit], FileMaker]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +53,7 @@ class RenderOptions:
 def file_name(number: int, subject: str) -> str:
     """The name of a subject's files, without ending: safe on every system, and distinct."""
     subject = subject.replace(":", "-")
-    kept = "".join(letter for letter in subject if letter.isascii() and _is_plain(letter))
+    kept = re.sub(r"[^A-Za-z0-9_-]", "", subject)
     return f"{number:06d}-{kept[:LONGEST_NAME]}".rstrip("-")
 
 
@@ -112,7 +111,7 @@ class _Renderer:
         """Make the files of a run of subjects."""
         if self._opened is None:
             stored = self._held.enter_context(open_stored_audit(self._job.bundle))
-            self._opened = stored, self._job.factory.open(stored)
+            self._opened = stored, self._job.factory(stored)
         stored, maker = self._opened
         made: Files = {}
         for number in numbers:
@@ -160,7 +159,3 @@ class _Runs:
             f"{self._bundle}: a worker that made pages or letters stopped: {reason}; rerun the "
             "same command"
         )
-
-
-def _is_plain(letter: str) -> bool:
-    return letter.isalnum() or letter in "_-"

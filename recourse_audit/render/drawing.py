@@ -17,6 +17,7 @@ from typing import Literal
 from xml.etree import ElementTree as Xml
 
 from recourse_audit.records.group_figures import Interval
+from recourse_audit.records.recourse import Survival
 from recourse_audit.render.text import plain
 
 # Safe for the colour-blind (Okabe and Ito); templates/styles/tokens.css has the same names.
@@ -98,9 +99,7 @@ class Drawing:
         )
         self.add("title", self._alt)
 
-    def add(
-        self, tag: str, words: str = "", within: Xml.Element | None = None, /, **values: object
-    ) -> Xml.Element:
+    def add(self, tag: str, words: str = "", /, **values: object) -> None:
         """Draw one element; `fill` and `stroke` take the name of a colour, or none."""
         named: dict[str, str] = {}
         classes: list[str] = []
@@ -115,14 +114,7 @@ class Drawing:
                 named[attribute] = short(value) if isinstance(value, float) else str(value)
         if classes:
             named["class"] = " ".join(classes)
-        parent = self._root if within is None else within
-        element = Xml.SubElement(parent, tag, named)
-        element.text = plain(words) or None
-        return element
-
-    def group(self, *, within: Xml.Element | None = None, **values: object) -> Xml.Element:
-        """A group of elements."""
-        return self.add("g", "", within, **values)
+        Xml.SubElement(self._root, tag, named).text = plain(words) or None
 
     def part(self, kind: Part, x: float, y: float, width: float, height: float) -> None:
         """A part of a bar: at least so large that it is seen."""
@@ -138,62 +130,27 @@ class Drawing:
             stroke_dasharray="3 2" if kind == "open" else None,
         )
 
-    def text(
-        self,
-        x: float,
-        y: float,
-        words: str,
-        *,
-        within: Xml.Element | None = None,
-        fill: str = "ink",
-        **values: object,
-    ) -> Xml.Element:
-        """A line of text."""
-        return self.add("text", words, within, x=float(x), y=float(y), fill=fill, **values)
+    def text(self, x: float, y: float, words: str, *, fill: str = "ink", **values: object) -> None:
+        self.add("text", words, x=float(x), y=float(y), fill=fill, **values)
 
     def line(
-        self,
-        x1: float,
-        y1: float,
-        x2: float,
-        y2: float,
-        stroke: str,
-        *,
-        within: Xml.Element | None = None,
-        **values: object,
-    ) -> Xml.Element:
-        """A straight line."""
+        self, x1: float, y1: float, x2: float, y2: float, stroke: str, **values: object
+    ) -> None:
         ends = {"x1": float(x1), "y1": float(y1), "x2": float(x2), "y2": float(y2)}
-        return self.add("line", "", within, stroke=stroke, **ends, **values)
+        self.add("line", stroke=stroke, **ends, **values)
 
-    def shape(
-        self,
-        name: str,
-        x: float,
-        y: float,
-        radius: float,
-        *,
-        within: Xml.Element | None = None,
-        **values: object,
-    ) -> Xml.Element:
+    def shape(self, name: str, x: float, y: float, radius: float, **values: object) -> None:
         """A circle, or another shape that looks as large."""
         if name == "circle":
-            return self.add(
-                "circle", "", within, cx=float(x), cy=float(y), r=float(radius), **values
-            )
+            self.add("circle", cx=float(x), cy=float(y), r=float(radius), **values)
+            return
         corners, turn, factor = _CORNERS[name]
         angles = [turn + 2 * pi * corner / corners for corner in range(corners)]
         size = radius * factor
-        return self.add(
-            "polygon",
-            "",
-            within,
-            points=points((x + size * cos(angle), y + size * sin(angle)) for angle in angles),
-            **values,
-        )
+        places = points((x + size * cos(angle), y + size * sin(angle)) for angle in angles)
+        self.add("polygon", points=places, **values)
 
     def picture(self) -> Picture:
-        """The finished drawing."""
         return Picture(svg=Xml.tostring(self._root, encoding="unicode"), alt=self._alt)
 
     def file(self) -> str:
@@ -317,21 +274,7 @@ class Strip:
         self._drawing.shape(mark, x, self._middle, RADIUS, fill=fill, stroke=colour, stroke_width=2)
         return self
 
-    def interval(
-        self,
-        value: float,
-        low: float,
-        high: float,
-        *,
-        filled: bool = False,
-        mark: Mark = "diamond",
-        colour: str = "ink",
-    ) -> "Strip":
-        """A value with its interval; filled where a claim is made of it."""
-        self.span(low, high, colour=colour, thick=3 if filled else 1.5)
-        return self.dot(value, filled=filled, mark=mark, colour=colour)
-
-    def estimate(self, value: float, interval: Interval | None) -> "Strip":
+    def estimate(self, value: float, interval: Interval | Survival | None) -> "Strip":
         """A square, on the line of its interval where that is known."""
         if interval is not None:
             self.span(interval.low, interval.high, colour="ink")
@@ -360,20 +303,25 @@ class Strip:
         return self
 
     def picture(self) -> Picture:
-        """The finished drawing."""
         return self._drawing.picture()
 
 
 def axis_row(axis: Axis, figures: Sequence[str], alt: str = "") -> Picture:
     """The last row of a chart: the figures at the ticks, and in words its two ends."""
+    return _row_of_figures(map(axis, axis.ticks), figures, axis.width, alt)
+
+
+def _row_of_figures(
+    places: Iterable[float], figures: Sequence[str], width: float, alt: str = ""
+) -> Picture:
     ends = " … ".join(dict.fromkeys((*figures[:1], *figures[-1:])))
-    drawing = Drawing(axis.width, 20, alt or ends)
-    for place, words in zip(axis.ticks, figures, strict=True):
-        x, anchor = axis(place), "middle"
+    drawing = Drawing(width, 20, alt or ends)
+    for place, words in zip(places, figures, strict=True):
+        x, anchor = place, "middle"
         if x < 20:
             x, anchor = 0.0, "start"
-        elif x > axis.width - 20:
-            x, anchor = axis.width, "end"
+        elif x > width - 20:
+            x, anchor = width, "end"
         drawing.text(x, 14, words, fill="muted", font_size=SMALL, text_anchor=anchor)
     return drawing.picture()
 
@@ -455,8 +403,5 @@ def effort_ticks(most: float) -> Picture:
     along = ticks(0, most)
     step = along[1] - along[0] if len(along) > 1 else 1
     figures = [figure(value, step) for value in along]
-    drawing = Drawing(320.0, 20, " … ".join(dict.fromkeys((*figures[:1], *figures[-1:]))))
     across = Scale(low=0.0, high=most, start=LEFT, end=RIGHT)
-    for value, words in zip(along, figures, strict=True):
-        drawing.text(across(value), 14, words, fill="muted", font_size=SMALL, text_anchor="middle")
-    return drawing.picture()
+    return _row_of_figures(map(across, along), figures, 320.0)

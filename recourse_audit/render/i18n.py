@@ -46,11 +46,6 @@ BRITISH = "en_GB"  # what `en` means; American English is en_US
 T = TypeVar("T")
 
 
-def catalogue_name(language: str, file: str) -> str:
-    """The path of a file of a language's catalogue within the templates."""
-    return f"wording/{language}/{file}"
-
-
 class Words:
     """Everything that people read in one language.
 

@@ -376,8 +376,7 @@ class SubjectPage:
         between = words.interval(words.percent(tests.low), words.percent(tests.high))
         alt = f"{label}: {words.out_of(tests.count, draws)} ({between})"
         strip = Strip(Axis(low=0.0, high=1.0, width=SMALL), alt, height=18).tick(FRAGILE)
-        ends = (tests.share, tests.low, tests.high)
-        return strip.interval(*ends, filled=True, mark="square").picture()
+        return strip.estimate(tests.share, tests).picture()
 
     def changes_others(self, option: Option) -> bool:
         """Whether an option changes the decision on somebody else."""

@@ -6,7 +6,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, TypeVar
 
 from recourse_audit.records.model import Agreement
-from recourse_audit.records.recourse import CommonAction
 
 if TYPE_CHECKING:
     from recourse_audit.render.i18n import Words
@@ -15,21 +14,6 @@ T = TypeVar("T")
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
 NAMED = 3  # people whose decision differs
-NUMBERS = {1: "one", 2: "two"}
-
-
-def common_action_words(action: CommonAction) -> str:
-    """A common action in English: raise savings by 5,000 euros; drop one payment tie."""
-    if action.ties == "all":
-        return f"{action.do} all {action.what} ties together"
-    if action.ties is not None:
-        ties = "tie" if action.ties == 1 else "ties"
-        return f"{action.do} {NUMBERS.get(action.ties, action.ties)} {action.what} {ties}"
-    if action.by is None:
-        return f"change {action.what} to {action.to}"
-    unit = f" {action.unit}" if action.unit else ""
-    way = "raise" if action.by > 0 else "lower"
-    return f"{way} {action.what} by {abs(action.by):,.12g}{unit}"
 
 
 def plain(text: str) -> str:

@@ -222,7 +222,7 @@ def write_letters(
                 rendering.begin("Writing letters", len(names))
                 with derived.remake(made_with, rendering.signer) as new:
                     fresh = replace(maker)  # what it has read cannot be sent to other processes
-                    for name, content in make_files(folder, fresh, list(names), rendering):
+                    for name, content in make_files(folder, fresh.open, list(names), rendering):
                         new.put(name, content)
                     new.put(TABLE, table.encode())
     entries = maker.entries.values()

@@ -4,8 +4,9 @@ They are made from the bundle alone, into `pages/`, which is sealed by itself. W
 pages are made, but no PDF.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
-from recourse_audit.render.decision_axis import AuditFacts, facts_of
+from recourse_audit.render.decision_axis import facts_of
 from recourse_audit.render.i18n import Words, words_of
 from recourse_audit.render.index import (
     Change,
@@ -80,7 +81,7 @@ def write_pages(
         kept = not options.again and derived.is_there(paper=printer is not None)
         if not kept:
             on_paper = pages.pdf and printer is not None
-            factory = PageMakers(bundle=folder, pages=pages, on_paper=on_paper)
+            factory = partial(PageMaker, pages=pages, on_paper=on_paper)
             with derived.remake(made_with, options.signer) as new:
                 options.begin("Making pages", len(names) + SUMMARIES)
                 for name, content in make_files(folder, factory, list(names), options):
@@ -120,94 +121,61 @@ def _find_signed(folder: Path) -> set[str]:
     return {path.name.removesuffix(SIGNED) for path in (folder / LETTERS).glob(f"*{SIGNED}")}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageMakers:
-    """Makes the page maker of each process."""
-
-    bundle: Path
-    pages: PageOptions
-    on_paper: bool
-
-    def open(self, stored: StoredAudit) -> "PageMaker":
-        templates = Templates(self.pages.templates)
-        names, level = stored.names(), self.pages.level
-        return PageMaker(
-            level=level,
-            facts=facts_of(stored.fingerprint, stored.settings),
-            stored=stored,
-            templates=templates,
-            words=words_of(stored.settings, self.pages.language, templates),
-            audit=_audit(stored.settings, self.pages),
-            printer=Printer(templates) if self.on_paper else None,
-            letters=_find_letters(self.bundle),
-            names=names,
-            beside=_beside(stored, level) if level != "subject" else {},
-            people=_pages_of_people(names) if level == "auditor" else {},
-        )
-
-
-def _beside(stored: StoredAudit, level: Level) -> dict[int, tuple[int | None, int | None]]:
-    """The subjects before and after each, in the order of the index's list.
-
-    A subject's own copy leads to nobody else's.
-    """
-    rows = dict(stored.rows())
-    labels = {number: page_name(number, row.id, level) for number, row in rows.items()}
-    if level == "auditor":
-        labels = {number: row.id for number, row in rows.items()}
-    order = list_order(rows, labels)
-    numbers: list[int | None] = [None, *order, None]
-    return {number: (numbers[place], numbers[place + 2]) for place, number in enumerate(order)}
-
-
-def _pages_of_people(names: Mapping[int, str]) -> dict[str, str]:
-    """The page of everybody who was audited, from a subject's page, by id."""
-    return {plain(name): f"{file_name(number, name)}.html" for number, name in names.items()}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PageMaker:
-    """Makes the report on one subject after the other."""
+    """Makes the report on one subject after the other, in one process."""
 
-    level: Level
-    facts: AuditFacts
-    stored: StoredAudit
-    templates: Templates
-    words: Words
-    audit: AuditSettings
-    printer: Printer | None
-    letters: set[str]
-    names: Mapping[int, str]
-    beside: Mapping[int, tuple[int | None, int | None]]
-    people: Mapping[str, str]
-
-    def _link(self, number: int | None) -> str:
-        """The page of another subject, from a subject's page."""
-        return "" if number is None else f"{page_name(number, self.names[number], self.level)}.html"
+    def __init__(self, stored: StoredAudit, *, pages: PageOptions, on_paper: bool) -> None:
+        self.stored = stored
+        self._templates = Templates(pages.templates)
+        self._words = words_of(stored.settings, pages.language, self._templates)
+        self._audit = _audit(stored.settings, pages)
+        self._facts = facts_of(stored.fingerprint, stored.settings)
+        self._printer = Printer(self._templates) if on_paper else None
+        self._letters = _find_letters(stored.folder)
+        self._level = level = pages.level
+        # A subject's own copy leads to nobody else's.
+        self._beside = _beside(stored, level) if level != "subject" else {}
+        people = stored.names() if level == "auditor" else {}
+        self._people = {
+            plain(name): f"{file_name(number, name)}.html" for number, name in people.items()
+        }
 
     def files(self, number: int, report: SubjectReport) -> dict[str, bytes]:
         """The page of one subject, and its PDF if there is a printer."""
         name = file_name(number, report.subject.id)
-        page = page_name(number, report.subject.id, self.level)
-        before, after = self.beside.get(number, (None, None))
+        page = page_name(number, report.subject.id, self._level)
+        before, after = self._beside.get(number, ("", ""))
         view = SubjectPage(
             report,
-            self.facts,
-            words=self.words,
-            level=self.level,
+            self._facts,
+            words=self._words,
+            level=self._level,
             members=self.stored.groups_of(number),
             links=PageLinks(
-                previous=self._link(before),
-                next=self._link(after),
-                letter=f"../../{LETTERS}/{name}.html" if name in self.letters else "",
-                people=self.people,
+                previous=before,
+                next=after,
+                letter=f"../../{LETTERS}/{name}.html" if name in self._letters else "",
+                people=self._people,
             ),
         )
-        html = self.templates.render("pages/subject.html", view=view, audit=self.audit)
-        files = {f"subjects/{page}.html": html.encode()}
-        if self.printer is not None:
-            files[f"subjects/{page}.pdf"] = self.printer.pdf(html)
-        return files
+        html = self._templates.render("pages/subject.html", view=view, audit=self._audit)
+        return _with_pdf(f"subjects/{page}", html, self._printer)
+
+
+def _with_pdf(name: str, html: str, printer: Printer | None) -> dict[str, bytes]:
+    """A page, and its PDF if there is a printer."""
+    files = {f"{name}.html": html.encode()}
+    return files if printer is None else files | {f"{name}.pdf": printer.pdf(html)}
+
+
+def _beside(stored: StoredAudit, level: Level) -> dict[int, tuple[str, str]]:
+    """The pages before and after that of each subject, in the order of the index's list."""
+    rows = dict(stored.rows())
+    pages = {number: page_name(number, row.id, level) for number, row in rows.items()}
+    labels = {number: row.id for number, row in rows.items()} if level == "auditor" else pages
+    order = list_order(rows, labels)
+    links = ["", *(f"{pages[number]}.html" for number in order), ""]
+    return {number: (links[place], links[place + 2]) for place, number in enumerate(order)}
 
 
 def page_name(number: int, subject: str, level: Level) -> str:
@@ -250,10 +218,7 @@ def _summaries(
         paper=printer is not None,
     )
     html = templates.render("pages/index.html", view=view, audit=audit)
-    files = {"index.html": html.encode()}
-    if printer is not None:
-        files["index.pdf"] = printer.pdf(html)
-    yield files
+    yield _with_pdf("index", html, printer)
 
 
 def _index_source(
@@ -331,7 +296,5 @@ def _group_files(
     }
     for name in ("groups", "groups_annex"):
         html = templates.render(f"pages/{name}.html", view=page, audit=audit)
-        files[f"{name}.html"] = html.encode()
-        if printer is not None:
-            files[f"{name}.pdf"] = printer.pdf(html)
+        files |= _with_pdf(name, html, printer)
     return files

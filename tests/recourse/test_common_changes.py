@@ -13,13 +13,12 @@ from recourse_audit.records.recourse import CommonAction, CommonOutcome, Recours
 from recourse_audit.recourse import common_changes as module
 from recourse_audit.recourse.actions import action_table
 from recourse_audit.recourse.common_changes import SOURCE, list_changes
-from recourse_audit.render.text import common_action_words
 from tests.recourse.brute_force import BruteForce
 from tests.recourse.random_worlds import random_case
 from tests.recourse.raw_worlds import Truth, raw_world
 from tests.recourse.test_columns_against_brute_force import CLEAR, abs_margin, search_of
 from tests.recourse.test_decision_rules import IDS, MOST, STEP, World, made
-from tests.recourse.worlds import policy_of, star, town
+from tests.recourse.worlds import change_words, policy_of, star, town
 
 KNIFE_EDGE = 1e-5
 # Works, and what it costs; for every way in which somebody can take an action.
@@ -166,9 +165,7 @@ def by_hand(world: World, subject: int, action: CommonAction) -> Ways:
 
 
 def named(most: int = 100, **recourse: Any) -> list[str]:
-    return [
-        common_action_words(one.action) for one in list_changes(policy_of(star(), **recourse), most)
-    ]
+    return [change_words(one.action) for one in list_changes(policy_of(star(), **recourse), most)]
 
 
 RULES_OF_STAR: dict[str, Any] = {

@@ -22,9 +22,8 @@ from recourse_audit.recourse.actions import (
 from recourse_audit.recourse.common_changes import list_changes
 from recourse_audit.recourse.conditions import every, tie_counts
 from recourse_audit.recourse.what_if import read_changes
-from recourse_audit.render.text import common_action_words
 from recourse_audit.settings import SubjectColumn
-from tests.recourse.worlds import policy_of, reasons, star
+from tests.recourse.worlds import change_words, policy_of, reasons, star
 
 WORKS: dict[str, Any] = {"kind": "works_at", "allow": ["move"], "cost": 3.0}
 ANY: dict[str, Any] = {"kind": "*", "allow": ["drop", "add", "move"], "to": "anyone"}
@@ -220,7 +219,7 @@ def test_attributes_of_other_kinds_are_not_a_persons_to_change() -> None:
 def test_a_common_change_is_to_move_one_tie() -> None:
     policy = policy_of(town(), groups=(), ties=[WORKS])
     [change] = list_changes(policy, 10)
-    assert common_action_words(change.action) == "move one works_at tie"
+    assert change_words(change.action) == "move one works_at tie"
     table = action_table(policy, 0, 2)
     assert change.rows(table).tolist() == np.flatnonzero(table.do == MOVE).tolist()
 

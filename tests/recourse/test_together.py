@@ -16,9 +16,8 @@ from recourse_audit.graph.graph import Graph
 from recourse_audit.records.recourse import Action, SetAction, TieAction, TogetherAction
 from recourse_audit.recourse.actions import action_table, action_text
 from recourse_audit.recourse.common_changes import list_changes
-from recourse_audit.render.text import common_action_words
 from recourse_audit.settings import Settings, load_settings
-from tests.recourse.worlds import NAMES, policy_of, reasons
+from tests.recourse.worlds import NAMES, change_words, policy_of, reasons
 
 LENDING = Path(__file__).resolve().parent.parent.parent / "sample_models" / "lending"
 TOGETHER = ("employer", "address")
@@ -115,7 +114,7 @@ def test_a_part_of_them_is_tried_by_hand_and_not_suggested() -> None:
 def test_the_common_change_is_to_end_all_of_them() -> None:
     policy = policy_of(house(), ties=[ADDRESS, PAYMENT])
     listed = list_changes(policy, 10)
-    assert [common_action_words(change.action) for change in listed] == [
+    assert [change_words(change.action) for change in listed] == [
         "drop all address ties together",
         "drop one payment tie",
         "drop two payment ties",

@@ -13,6 +13,7 @@ from recourse_audit.model.edited_graph import EditedGraph, Way
 from recourse_audit.model.form_probe import takes_shared_fields
 from recourse_audit.model.queries import whole
 from recourse_audit.records.model import ProbeReport
+from recourse_audit.records.recourse import CommonAction
 from recourse_audit.recourse.actions import ActionTable
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.trials import Verifier
@@ -29,6 +30,21 @@ from tests.decisions import decisions_over
 KINDS = ("address", "family", "guarantor", "payment")
 NAMES = ("income", "debt", "savings", "late", "loan")
 WORDS = Words()
+NUMBERS = {1: "one", 2: "two"}
+
+
+def change_words(action: CommonAction) -> str:
+    """A common change in English: raise savings by 5,000 euros; drop one payment tie."""
+    if action.ties == "all":
+        return f"{action.do} all {action.what} ties together"
+    if action.ties is not None:
+        ties = "tie" if action.ties == 1 else "ties"
+        return f"{action.do} {NUMBERS.get(action.ties, action.ties)} {action.what} {ties}"
+    if action.by is None:
+        return f"change {action.what} to {action.to}"
+    unit = f" {action.unit}" if action.unit else ""
+    way = "raise" if action.by > 0 else "lower"
+    return f"{way} {action.what} by {abs(action.by):,.12g}{unit}"
 
 
 def town(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from recourse_audit.errors import TemplateError
-from recourse_audit.render.i18n import LANGUAGES, PLACEHOLDER, Words, catalogue_name
+from recourse_audit.render.i18n import LANGUAGES, PLACEHOLDER, Words
 from recourse_audit.render.templates import Templates, template_folder
 from tests.render.letters import report, writer, written
 
@@ -185,14 +185,14 @@ HEAD = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n\n'
 
 
 def own_catalogue(folder: Path, text: str, language: str = "it") -> Templates:
-    path = folder / catalogue_name(language, "letters.po")
+    path = folder / "wording" / language / "letters.po"
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
     return Templates(folder)
 
 
 def english_letters() -> str:
-    return Templates().text(catalogue_name("en", "letters.po"))
+    return Templates().text("wording/en/letters.po")
 
 
 def test_a_catalogue_of_the_user_is_read(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_catalogue_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 def test_a_catalogue_in_another_encoding_is_not_called_missing(tmp_path: Path) -> None:
     pages = own_catalogue(tmp_path, HEAD)
-    (tmp_path / catalogue_name("it", "letters.po")).write_bytes("é".encode("latin-1"))
+    (tmp_path / "wording/it/letters.po").write_bytes("é".encode("latin-1"))
     with pytest.raises(TemplateError, match=r"letters\.po: is not text in UTF-8"):
         Words("it", pages)
 

@@ -20,7 +20,7 @@ from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import RenderOptions, file_name, make_files
 from recourse_audit.render.templates import template_folder
 from recourse_audit.render.write_letters import write_letters
-from recourse_audit.render.write_pages import PageMaker, PageMakers, PageOptions, write_pages
+from recourse_audit.render.write_pages import PageMaker, PageOptions, write_pages
 from tests.audits import quick_audit
 from tests.bundles import contents
 from tests.command import command, one_line
@@ -185,13 +185,12 @@ def test_pages_let_go_of_the_bundle_in_the_thread_that_opened_it(
 ) -> None:
     """What is left to the garbage collector may be closed in any thread, which SQLite refuses."""
     opened = []
-    real = PageMakers.open
 
-    def noted(makers: PageMakers, stored: StoredAudit) -> PageMaker:
-        opened.append(real(makers, stored))
+    def noted(stored: StoredAudit, *, pages: PageOptions, on_paper: bool) -> PageMaker:
+        opened.append(PageMaker(stored, pages=pages, on_paper=on_paper))
         return opened[-1]
 
-    monkeypatch.setattr(PageMakers, "open", noted)
+    monkeypatch.setattr("recourse_audit.render.write_pages.PageMaker", noted)
     write_pages(bundle)
     [maker] = opened
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
@@ -202,7 +201,7 @@ def test_ctrl_c_is_heard_only_by_the_process_that_gives_out_the_work(bundle: Pat
     with open_finished_audit(bundle) as stored:
         numbers = list(stored.names())
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    files = dict(make_files(bundle, _Listening(), numbers, TWO_WORKERS))
+    files = dict(make_files(bundle, _Listening().open, numbers, TWO_WORKERS))
     assert len(files) == SUBJECTS
     assert {*files.values()} == {b"True"}
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
