@@ -9,8 +9,7 @@ is looked at before a bundle is used, files are opened without following links, 
 removed by their handles, as `shutil.rmtree` does.
 
 Every command that writes holds one lock, on the marker, which is never replaced. The kernel keeps
-it for a process, whatever ends that, so that no lock is ever left behind. Whoever only reads needs
-none.
+it for a process, whatever ends that, so that none is left behind. Whoever only reads needs none.
 
 Notes
 -----
@@ -26,7 +25,6 @@ import sqlite3
 import stat
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -37,6 +35,7 @@ from recourse_audit.settings.section import exists, is_folder
 MARKER = ".recourse-audit"
 BUNDLE = "bundle"
 SETTINGS, STORE, LOG = "settings.json", "store.sqlite", "run.jsonl"
+CHECKPOINT = "work.sqlite"
 # What every finished bundle has; the comparison of groups only if there are protected attributes.
 FILES = (
     MARKER,
@@ -67,12 +66,9 @@ def find_irregular(
 ) -> Iterator[str]:
     """Entries that are neither files nor folders, at any depth, as "name: is a symbolic link".
 
-    With `within`, of the folders in it only those with these names are searched. Names get what
-    is `before` them in front.
+    Only folders with the names `within` are searched, if given. Names get `before` in front.
     """
-    with os.scandir(folder) as entries:
-        ordered = sorted(entries, key=lambda entry: entry.name)
-    for entry in ordered:
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         name = f"{before}{entry.name}"
         if entry.is_symlink():
             yield f"{name}: is a symbolic link"
@@ -140,10 +136,7 @@ def is_marked(folder: Path, what: str) -> bool:
 
 
 def is_ours(folder: Path, what: str) -> bool:
-    """Whether a folder has our marker, or nothing in it but the beginning of one.
-
-    The latter is left if a command is killed just as it begins.
-    """
+    """Whether a folder has our marker, or nothing but the beginning of one, left by a kill."""
     entries = os.listdir(folder)  # noqa: PTH208
     if is_marked(folder, what) or not entries:
         return True
@@ -220,28 +213,12 @@ def _open_marker(marker: Path, *, new: bool) -> int:
     return os.open(marker, os.O_RDONLY | os.O_NOFOLLOW)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BundleFolder:
-    """Where the parts of a bundle are."""
+    """Where the parts of a bundle are; `work` is kept until the audit is finished."""
 
-    folder: Path
-
-    @property
-    def store(self) -> Path:
-        return self.folder / STORE
-
-    @property
-    def log(self) -> Path:
-        return self.folder / LOG
-
-    @property
-    def work(self) -> Path:
-        """What is kept until the audit is finished."""
-        return self.folder / "work"
-
-    @property
-    def checkpoint(self) -> Path:
-        return self.work / "work.sqlite"
+    def __init__(self, *, folder: Path) -> None:
+        self.folder, self.work = folder, folder / "work"
+        self.store, self.log, self.checkpoint = folder / STORE, folder / LOG, self.work / CHECKPOINT
 
     def state(self) -> State:
         """How far the audit has come; a folder that is not a bundle is refused."""
@@ -312,10 +289,7 @@ class BundleFolder:
         source.replace(target)
 
     def end(self) -> None:
-        """Remove what is no longer needed; the checkpoint of finished chunks last.
-
-        Until a power loss can no longer take away what was made of it, it stays.
-        """
+        """Remove what is no longer needed; the checkpoint last, once a power loss takes nothing."""
         for path in (self.log, self.folder / "data", self.folder):
             sync(path)
         for path in self.work.iterdir():

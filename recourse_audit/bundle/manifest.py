@@ -213,24 +213,12 @@ def read_id_key(path: Path) -> bytes:
 # ---------------------------------------------------------------- pages and letters
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DerivedFolder:
     """A folder made from a bundle, by the folder of the bundle and its own name."""
 
-    bundle: Path
-    name: Literal["pages", "letters"]
-
-    @property
-    def folder(self) -> Path:
-        return self.bundle / self.name
-
-    @property
-    def new(self) -> Path:
-        return self.bundle / f"{self.name}{NEW}"
-
-    @property
-    def old(self) -> Path:
-        return self.bundle / f"{self.name}{OLD}"
+    def __init__(self, *, bundle: Path, name: Literal["pages", "letters"]) -> None:
+        self.bundle, self.name, self.folder = bundle, name, bundle / name
+        self.new, self.old = bundle / f"{name}{NEW}", bundle / f"{name}{OLD}"
 
     def tidy(self) -> None:
         """Clear up after a command that was killed: what was there stays, or comes back."""

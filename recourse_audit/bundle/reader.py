@@ -91,7 +91,6 @@ class StoredAudit:
         return read_manifest(self.folder)
 
     def names(self) -> dict[int, str]:
-        """The ids of all subjects by number, in order."""
         return dict(self.connection.execute("SELECT number, id FROM subjects ORDER BY number"))
 
     def number_of(self, subject: str) -> int | None:
@@ -102,11 +101,8 @@ class StoredAudit:
 
     def rows(self) -> Iterator[tuple[int, SummaryRow]]:
         """One row per subject, by number, in order."""
-        columns = ", ".join(COLUMNS)
-        rows = self.connection.execute(
-            f"SELECT number, {columns} FROM subjects ORDER BY number"  # noqa: S608
-        )
-        for number, *values in rows:
+        find = f"SELECT number, {', '.join(COLUMNS)} FROM subjects ORDER BY number"  # noqa: S608
+        for number, *values in self.connection.execute(find):
             row: dict[str, Any] = {
                 name: bool(value) if kind is bool and value is not None else value
                 for (name, kind), value in zip(COLUMNS.items(), values, strict=True)

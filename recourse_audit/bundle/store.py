@@ -16,11 +16,12 @@ import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple
 from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from recourse_audit.errors import DocumentError, InputError
 from recourse_audit.records.bundle import (
@@ -129,8 +130,7 @@ SCHEMA = (
 # ---------------------------------------------------------------- both databases
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class Result(NamedTuple):
     """What was found about one subject: the document as it is kept, and the report in it."""
 
     subject: int
@@ -142,8 +142,7 @@ class Result:
 def parse_results(rows: Iterable[tuple[int, int, str]]) -> Iterator[Result]:
     """Results from rows of subject, chunk and document; each document is parsed once."""
     for subject, chunk, document in rows:
-        report = SUBJECT.read(document)
-        yield Result(subject=subject, chunk=chunk, document=document, report=report)
+        yield Result(subject, chunk, document, SUBJECT.read(document))
 
 
 def check_tables(store: sqlite3.Connection, schema: Sequence[str]) -> None:
@@ -373,7 +372,7 @@ def _rows_of(result: Result, store: sqlite3.Connection) -> dict[str, list[tuple[
     """The rows of one subject, by table; those of common actions with the first who has any."""
     subject, report = result.subject, result.report
     rows: dict[str, list[tuple[Value, ...]]] = {
-        "subjects": [(subject, result.chunk, *summary_of(report).values(), result.document)],
+        "subjects": [(subject, result.chunk, *astuple(summary_of(report)), result.document)],
         "probabilities": [(subject, *row) for row in sorted(report.subject.probabilities.items())],
     }
     if report.recourse is None:
@@ -431,10 +430,7 @@ def _ends(tie: Tie, store: sqlite3.Connection) -> tuple[int | None, ...]:
 
 @contextmanager
 def open_store(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a store for reading; one of another version, or no store at all, is refused.
-
-    Damage is reported in one sentence, also where it shows only while the store is read.
-    """
+    """Open a store of this version for reading; damage is one sentence, whenever it shows."""
     if not path.is_file():
         raise InputError(f"{path}: there is no such store; `recourse-audit run` writes one")
     with closing(_connect(path)) as store:

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import astuple
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,7 +64,7 @@ def table_row(result: Result, groups: dict[str, str], settings: Settings) -> dic
     """One subject's row, by column."""
     chances = result.report.subject.probabilities
     values = (
-        *summary_of(result.report).values(),
+        *astuple(summary_of(result.report)),
         *(chances.get(name) for name in settings.decision.classes),
         *(groups[name] for name in settings.groups.attributes),
     )

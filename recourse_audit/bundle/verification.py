@@ -80,11 +80,7 @@ def _bundle_problems(
     bundle: BundleFolder, manifest: Manifest, content: bytes, public_key: str | None
 ) -> Iterator[str]:
     apart = (*FOLDERS, *leftovers(bundle.folder))
-    altered = [
-        *_find_added(bundle.folder, manifest, {LOG}, apart),
-        *(f"{name}: is not in the manifest" for name in FILES if name not in manifest.files),
-        *_find_altered(bundle.folder, manifest),
-    ]
+    altered = [*_file_problems(bundle.folder, manifest, FILES, {LOG}, apart)]
     yield from altered or _counts(bundle, manifest)
     log = read_plain(bundle.log)
     if log is None:
@@ -103,26 +99,25 @@ def _folder_problems(bundle: Path, name: str, public_key: str | None) -> Iterato
         return
     if manifest.of != digest(bundle / MANIFEST):
         yield f"{MANIFEST}: was made from another bundle; make {name} again"
-    if MARKER not in manifest.files:
-        yield f"{MARKER}: is not in the manifest"
-    yield from _find_added(folder, manifest)
-    yield from _find_altered(folder, manifest)
+    yield from _file_problems(folder, manifest, (MARKER,))
     yield from _seal_problems(folder, manifest, content, public_key)
 
 
-def _find_added(
-    folder: Path, manifest: SealedManifest, more: Collection[str] = (), apart: Collection[str] = ()
+def _file_problems(
+    folder: Path,
+    manifest: SealedManifest,
+    needed: Collection[str],
+    more: Collection[str] = (),
+    apart: Collection[str] = (),
 ) -> Iterator[str]:
-    """Files that the manifest does not name, nor `more`; folders `apart` have their own."""
+    """What was added, removed or changed; `more` may be there, and what is in folders `apart`."""
     known = {*manifest.files, *more, MANIFEST, CHECKSUMS, SIGNATURE if manifest.signed_by else ""}
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         is_apart = len(inside.parts) > 1 and inside.parts[0] in apart
         if inside.as_posix() not in known and not is_apart and not path.is_dir():
             yield f"{inside.as_posix()}: was added"
-
-
-def _find_altered(folder: Path, manifest: SealedManifest) -> Iterator[str]:
+    yield from (f"{name}: is not in the manifest" for name in needed if name not in manifest.files)
     for name, value in manifest.files.items():
         path = folder / name
         if not path.is_file():
@@ -134,7 +129,6 @@ def _find_altered(folder: Path, manifest: SealedManifest) -> Iterator[str]:
 def _seal_problems(
     folder: Path, manifest: SealedManifest, content: bytes, public_key: str | None
 ) -> Iterator[str]:
-    """What is wrong with the checksums, the key and the signature."""
     checksums, signer = read_plain(folder / CHECKSUMS), manifest.signed_by
     if checksums is None:
         yield f"{CHECKSUMS}: is missing"

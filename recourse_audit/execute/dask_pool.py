@@ -3,8 +3,7 @@
 Dask gives the parts of a worker that died to another worker. What was there when several workers
 died comes back to us, and is halved like anything else that fails. Dask gives a worker its next
 part before it needs it, so a part that comes back may only have been waiting beside the one that
-killed the worker: a single subject is called an error only after a last try with nothing else on
-the cluster.
+killed the worker: a single subject is called an error only after a last try alone.
 """
 
 import logging
@@ -90,12 +89,10 @@ class DaskPool:
                 killed = isinstance(answer, distributed.KilledWorker)
                 if killed and len(part.subjects) == 1 and part not in suspects:
                     suspects.append(part)
-                    finished = None
                 else:
-                    finished = self._hear(answer, part, queue, say)
                     suspects = [suspect for suspect in suspects if suspect != part]
-                if finished is not None:
-                    yield finished
+                    if (finished := self._hear(answer, part, queue, say)) is not None:
+                        yield finished
                 with self._translate(distributed):
                     hand_out()
 

@@ -9,7 +9,7 @@ works out some subjects of a bundle again: a second auditor's check of the evide
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 
@@ -79,14 +79,9 @@ from recourse_audit.settings.section import is_file
 COMPARING = "Comparing groups"
 WORDS = {
     "versions": "the versions of the program or its packages",
-    "model": "the model",
     "head": "the head of the model",
     "preprocessing": "the pipeline of preprocessing",
-    "graph": "the graph",
     "candidates": "the file of candidates",
-    "settings": "the settings",
-    "seed": "the seed",
-    "subjects": "the subjects",
 }
 
 
@@ -128,7 +123,9 @@ def make_fingerprint(
 
 def find_changes(now: Fingerprint, before: Fingerprint) -> list[str]:
     """What is not as it was, in words."""
-    return [words for name, words in WORDS.items() if getattr(now, name) != getattr(before, name)]
+    names = [each.name for each in fields(now)]
+    changed = [name for name in names if getattr(now, name) != getattr(before, name)]
+    return [WORDS.get(name, f"the {name}") for name in changed]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,10 +149,6 @@ class RunSummary:
     subjects: int
     statuses: dict[RecourseStatus, int]
     finished_before: bool
-
-    @property
-    def errors(self) -> int:
-        return self.statuses["error"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,17 +55,14 @@ class Queue(Protocol[Task, Answer_contra, Finished_co]):
 
     def __len__(self) -> int:
         """How much is not finished."""
-        ...
 
     def take(self) -> Task | None:
         """The next task, if one waits."""
-        ...
 
     def accept(self, task: Task, answer: Answer_contra) -> Finished_co | None: ...
 
     def fail(self, task: Task, reason: str, *, sudden: bool = False) -> Finished_co | None:
         """A task could not be done; `sudden` is the death of a worker, whatever caused it."""
-        ...
 
 
 def settle(

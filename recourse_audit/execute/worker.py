@@ -101,9 +101,6 @@ class FinishedChunk:
     answers: Answers = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
 
-    def __len__(self) -> int:
-        return len(self.answers) + len(self.failures)
-
 
 def chunks_of(audit: LoadedAudit, subjects: Ints) -> Iterator[Part]:
     """Cut the blocks of the search into chunks, numbered in order."""
@@ -136,7 +133,6 @@ class ChunkQueue:
         heapq.heappush(self._waiting, (-sum(part.bounds), part.chunk, part.subjects, part))
 
     def take(self) -> Part | None:
-        """The next part to work on, if one waits."""
         return heapq.heappop(self._waiting)[-1] if self._waiting else None
 
     def accept(self, part: Part, answers: Answers) -> FinishedChunk | None:
@@ -159,9 +155,9 @@ class ChunkQueue:
         return self._complete(part.chunk)
 
     def _complete(self, chunk: int) -> FinishedChunk | None:
-        if len(self._chunks[chunk]) < self._sizes[chunk]:
-            return None
-        return self._chunks.pop(chunk)
+        so_far = self._chunks[chunk]
+        complete = len(so_far.answers) + len(so_far.failures) == self._sizes[chunk]
+        return self._chunks.pop(chunk) if complete else None
 
 
 # ---------------------------------------------------------------- what workers share
@@ -255,8 +251,7 @@ def save_array(path: Path, values: NDArray[Any]) -> None:
 def open_array(path: Path) -> NDArray[Any]:
     """Map an array into memory; a small one is read, because an empty file cannot be mapped."""
     mode: Literal["r"] | None = "r" if path.stat().st_size >= SMALL else None
-    values: NDArray[Any] = np.asarray(np.load(path, mmap_mode=mode, allow_pickle=False))
-    return values
+    return np.asarray(np.load(path, mmap_mode=mode, allow_pickle=False))
 
 
 def _save_texts(folder: Path, name: str, texts: Strings) -> None:
@@ -288,8 +283,7 @@ def _texts(folder: Path, name: str) -> Strings:
 class AuditJob:
     """All that a worker is told; the arrays are in the folder.
 
-    `model`, `head` and `preprocessing` are digests, and `intakes` the columns that the inputs of
-    the last take.
+    `model`, `head` and `preprocessing` are digests, and `intakes` the columns that the last takes.
     """
 
     folder: Path
@@ -415,7 +409,6 @@ class Executor(Protocol):
         self, job: AuditJob, queue: ChunkQueue, say: Say
     ) -> Generator[FinishedChunk, None, None]:
         """Hand out parts until every chunk is finished; chunks come in any order."""
-        ...
 
 
 class InProcess:
@@ -424,7 +417,6 @@ class InProcess:
     def run(
         self, job: AuditJob, queue: ChunkQueue, say: Say
     ) -> Generator[FinishedChunk, None, None]:
-        """Work on part after part until every chunk is finished."""
         work = job.open()
         while (part := queue.take()) is not None:
             finished = settle(queue, part, work(part), say)

@@ -4,8 +4,7 @@
 whatever kind and direction: to end one tie or all three ties to somebody is to be advised against
 the same person once.
 
-*Common options* are kinds of change, chosen one after the other, that serve everybody with an
-option at last.
+*Common options* are kinds of change, chosen in turn, that at last serve everybody with an option.
 
 *Common actions* were tried on everybody refused, so the share that each serves can be compared
 between groups; shares are of everybody audited, as those of people with an option are. An action
@@ -34,7 +33,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, hstack, identity, vstack
 
-from recourse_audit.groups.inference import FEWEST_COMMUNITIES, GapTest, log_ratio_reach, p_below
+from recourse_audit.groups.inference import FEWEST_COMMUNITIES, GapTest, jackknife_interval, p_below
 from recourse_audit.groups.measures import Inputs, gap_fields, quartiles_of
 from recourse_audit.groups.population import NOWHERE, VERIFIED, Population
 from recourse_audit.groups.redraws import Floats, Ints, Mask
@@ -45,7 +44,6 @@ from recourse_audit.records.group_figures import (
     ActionGap,
     ActionSet,
     CommonActions,
-    Interval,
     ServedGroups,
     Verdict,
 )
@@ -126,13 +124,9 @@ def _cut_off_table(
     rows = []
     for place, name in enumerate(grouping.labels if any_dropped else ()):
         mine, could = (float(share[place]) for share in shares)
-        ratio, reach = mine / could if could else None, None
+        ratio, interval = mine / could if could else None, None
         if ratio is not None and without is not None:
-            reach = log_ratio_reach(ratio, without[place], inputs.settings.alpha)
-        interval = None
-        if ratio is not None and reach is not None:
-            ends = ratio * math.exp(-reach), ratio * math.exp(min(reach, 700))
-            interval = Interval(low=ends[0], high=ends[1])
+            interval = jackknife_interval(ratio, without[place], inputs.settings.alpha)
         rows.append(
             CutOff(
                 group=name,
@@ -203,11 +197,11 @@ def common_options_of(inputs: Inputs, store: sqlite3.Connection) -> Iterator[Com
     for step, (_, reached) in reversed([*enumerate(choices)]):
         labels[reached] = step
     steps = choose_steps(design.count(None, labels), range(len(choices)), design.smallest)
-    by_table = {}
+    by_table = []
     for grouping in design.single:
         if grouping.outcomes:
             kept = choose_steps(design.count(grouping, labels), steps, design.smallest)
-            by_table[grouping.name] = (grouping, kept)
+            by_table.append((grouping, kept))
             if steps and not kept:
                 design.leave_out(grouping, "common_options")
     if choices and not steps:
@@ -221,21 +215,17 @@ def common_options_of(inputs: Inputs, store: sqlite3.Connection) -> Iterator[Com
             served_so_far=reached.size,
             share_so_far=reached.size / usable.size,
             shares_by_group={
-                name: {
-                    label: int(served) / int(of)
-                    for label, served, of in zip(
-                        grouping.labels,
-                        grouping.counts(reached),
-                        grouping.counts(usable),
-                        strict=True,
-                    )
-                    if of
-                }
-                for name, (grouping, kept) in by_table.items()
+                grouping.name: _shares_of(grouping, reached, usable)
+                for grouping, kept in by_table
                 if step in kept
             },
         )
         before = reached.size
+
+
+def _shares_of(grouping: Grouping, served: Ints, people: Ints) -> dict[str, float]:
+    counts = zip(grouping.labels, grouping.counts(served), grouping.counts(people), strict=True)
+    return {label: int(count) / int(of) for label, count, of in counts if of}
 
 
 def options_by_subject(store: sqlite3.Connection) -> dict[int, frozenset[Kinds]]:
@@ -260,8 +250,7 @@ def choose_options(
 ) -> Iterator[tuple[tuple[Change, ...], Mask]]:
     """Choose options until everybody with an option is served: each time what serves most more.
 
-    Yields the kinds of change of each choice, and who is served so far: a mask over the subjects in
-    the order of the mapping.
+    Yields the kinds of change of each choice, and a mask of the subjects served so far, in order.
     """
     choices = sorted({kinds for several in options.values() for kinds in several}, key=sorted)
     kinds = sorted({kind for choice in choices for kind in choice})
@@ -380,10 +369,7 @@ def give_gap_verdicts(drafts: Sequence[Draft], settings: GroupSettings) -> Itera
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """What the actions do for everybody audited without an error, one row for each.
-
-    `has_option` says who has an option at all; whom an action serves has.
-    """
+    """What actions do for everybody audited without an error; whom one serves has an option."""
 
     actions: tuple[CommonAction, ...]
     person: Ints

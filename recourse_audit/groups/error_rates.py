@@ -66,10 +66,7 @@ def bins_of(scores: Floats, edges: Floats) -> Ints:
 
 
 class ErrorRateTables:
-    """How decisions turned out: what is shown of it, in a table or of everybody.
-
-    What is shown are some `parts` of a table, and the ends of the bins of scores.
-    """
+    """How decisions turned out: `parts` of a table or of everybody, and the ends of bins."""
 
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
@@ -159,14 +156,13 @@ class ErrorRateTables:
         audited = (self._design if grouping is None else grouping).outcomes
         for part, divisions in self._divisions.items():
             nobody = all((labels < 0).all() for labels in divisions)
-            if (
+            left_out = (
                 nobody
                 or (everywhere is not None and part not in everywhere[0])
                 or (part.startswith("good_refused") and not audited)
                 or (part == "good_refused_details" and "good_refused" not in parts)
-            ):
-                continue
-            if self._design.allows(grouping, part, *divisions):
+            )
+            if not left_out and self._design.allows(grouping, part, *divisions):
                 parts.add(part)
         edges = NO_BINS
         if grouping is None or not grouping.crossed:
@@ -244,7 +240,6 @@ class ErrorRateTables:
         edges: Floats,
         inflation: Mapping[ErrorMeasure, float],
     ) -> ErrorRates:
-        """What is shown of some people in a table, or of everybody."""
         favourable, refused = (self._people(people, each) for each in (FAVOURABLE, REFUSED))
         enough = self._enough_known(people)
         false_approvals = self._rate(favourable, BAD, inflation.get("false_approvals"))

@@ -418,13 +418,13 @@ def jackknife_error(value: float, without: Floats) -> float:
     return math.sqrt((count - 1) / count * float(((without - value) ** 2).sum()))
 
 
-def log_ratio_reach(ratio: float, without: Floats, alpha: float) -> float | None:
-    """How far the interval of a ratio reaches on the log scale; None if any is zero or infinite."""
+def jackknife_interval(ratio: float, without: Floats, alpha: float) -> Interval | None:
+    """The interval of a ratio, from the log scale; None if any is zero or infinite."""
     values = np.append(without, ratio)
     if not (np.isfinite(values).all() and (values > 0).all()):
         return None
-    error = jackknife_error(math.log(ratio), np.log(without))
-    return error * _quantile(alpha, without.size)
+    reach = jackknife_error(math.log(ratio), np.log(without)) * _quantile(alpha, without.size)
+    return Interval(low=ratio * math.exp(-reach), high=ratio * math.exp(min(reach, 700)))
 
 
 def _quantile(alpha: float, communities: int) -> float:

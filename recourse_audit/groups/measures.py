@@ -24,16 +24,12 @@ from recourse_audit.groups.inference import (
     p_below,
 )
 from recourse_audit.groups.population import (
-    DISAGREES,
-    ERROR,
     FAVOURABLE,
-    INFEASIBLE,
     NOT_FOUND,
     NOWHERE,
     OUTCOMES,
     REFUSED,
     UNDECIDED,
-    VERIFIED,
     Population,
 )
 from recourse_audit.groups.redraws import Floats, Ints, Mask
@@ -66,7 +62,7 @@ from recourse_audit.records.group_figures import (
     Rate,
 )
 from recourse_audit.records.groups import OwnDataGroups, OwnDataTable
-from recourse_audit.records.recourse import wilson
+from recourse_audit.records.recourse import SEARCHED, wilson
 from recourse_audit.settings import GroupSettings
 
 MOST_COST_POINTS = 40
@@ -74,16 +70,8 @@ MOST_COST_POINTS = 40
 FEWEST_IN_QUARTILES = 7
 QUARTERS = (0.25, 0.5, 0.75)
 UNGRADED = GRADES.index("not_settled")
-# The sign of a difference that is to the disadvantage of the group; 0 where neither sign is.
-HARDER: dict[Measure, int] = {
-    "adverse_rate": 1,
-    "feasibility": -1,
-    "cost": 1,
-    "options": -1,
-    "simulatability": 0,
-    "relevance": 0,
-    "caveats": 0,
-}
+# The sign of a difference that is to the disadvantage of the group, of measures where one is.
+HARDER: dict[Measure, int] = {"adverse_rate": 1, "feasibility": -1, "cost": 1, "options": -1}
 RATES = ("adverse_rate", "feasibility")
 FEWEST_COMPARED = 2
 
@@ -240,11 +228,11 @@ def outcomes_of(
     Shares leave out those whose audit failed, or whose decision on record is not the model's.
     """
     everyone = inputs.population.audited
-    count = np.bincount(everyone.status[audited], minlength=len(OUTCOMES)).tolist()
-    usable = audited[everyone.usable[audited]]
+    counted = np.bincount(everyone.status[audited], minlength=len(OUTCOMES)).tolist()
+    count, usable = dict(zip(OUTCOMES, counted, strict=True)), audited[everyone.usable[audited]]
     rates = [
-        inputs.rate(everyone.status[usable] == code, inflation)
-        for code in (VERIFIED, INFEASIBLE, NOT_FOUND)
+        inputs.rate(everyone.status[usable] == OUTCOMES.index(status), inflation)
+        for status in SEARCHED
     ]
     cost = np.sort(everyone.cost[usable])
     grades = np.bincount(everyone.grade[usable], minlength=len(GRADES)).tolist()
@@ -254,11 +242,11 @@ def outcomes_of(
         return own if divisions.quartiles and measure in divisions.valued and own.of else None
 
     return Outcomes(
-        verified=count[VERIFIED],
-        certified_infeasible=count[INFEASIBLE] if divisions.details else None,
-        not_found_within_budget=count[NOT_FOUND] if divisions.details else None,
-        errors=count[ERROR],
-        disagreeing=count[DISAGREES],
+        verified=count["verified"],
+        certified_infeasible=count["certified_infeasible"] if divisions.details else None,
+        not_found_within_budget=count["not_found_within_budget"] if divisions.details else None,
+        errors=count["error"],
+        disagreeing=count["model_disagrees"],
         feasibility=rates[0],
         infeasible=rates[1] if divisions.details else None,
         not_found=rates[2] if divisions.details else None,
@@ -358,14 +346,12 @@ def _values(population: Population, measure: Measure) -> Floats:
         decided = population.decided
         return np.where(decided == UNDECIDED, np.nan, decided == REFUSED)
     audited = population.audited
-    own = {
-        "feasibility": np.isfinite(audited.cost).astype(np.float64),
-        "cost": audited.cost,
-        "options": audited.options,
-        "simulatability": audited.simulatability,
-        "relevance": audited.relevance,
-        "caveats": np.where(audited.grade >= UNGRADED, np.nan, audited.grade),
-    }[measure]
+    if measure == "feasibility":
+        own = np.isfinite(audited.cost).astype(np.float64)
+    elif measure == "caveats":
+        own = np.where(audited.grade >= UNGRADED, np.nan, audited.grade)
+    else:
+        own = getattr(audited, measure)
     values = np.full(population.people, np.nan)
     values[audited.person[audited.usable]] = own[audited.usable]
     return values
@@ -377,7 +363,7 @@ def _compare(
     """Compare a group with the reference; the verdict depends on the whole family."""
     tested, settings = _test(inputs, measure, values, pair), inputs.settings
     own, others = values[pair.people], values[pair.reference_people]
-    sign, favourable = HARDER[measure] or 1, None
+    sign, favourable = HARDER.get(measure, 1), None
     middle: list[float | None]
     if measure in RATES:
         share, other = float(own.mean()), float(others.mean())
@@ -392,7 +378,7 @@ def _compare(
             middle = [None, None]
         effect = {"relative_effect": (1 + tested.difference) / 2}
     error, no_gap = tested.error, None
-    if HARDER[measure] and tested.p is not None and error is not None:
+    if measure in HARDER and tested.p is not None and error is not None:
         no_gap = p_below(sign * tested.difference, settings.concern, error)
     ordinary = tested.ordinary
     return Comparison(
@@ -447,8 +433,7 @@ def _compare_without(
 ) -> GapWithout | None:
     """The gap among those whose value is known for certain.
 
-    None if the search stopped early for nobody, nobody is left on a side, or it is not shown for
-    how many it did.
+    None if the search stopped early for nobody, nobody is left on a side, or that is not shown.
     """
     if measure not in ("feasibility", "cost") or divisions is None or not divisions.details:
         return None

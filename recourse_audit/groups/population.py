@@ -112,18 +112,18 @@ def read_population(
         )
     rows = store.execute(
         """SELECT coalesce(favourable, -1), coalesce(favourable_alone, -1), coalesce(community, -1),
-             coalesce(outcome, -1)
+             coalesce(outcome, -1), score
            FROM people ORDER BY number"""
     )
-    decided, alone, community, came_true = np.array(list(rows), np.int64).reshape(-1, 4).T
+    *codes, score = np.array(list(rows), np.float64).reshape(-1, 5).T
+    decided, alone, community, came_true = (code.astype(np.int64) for code in codes)
     if communities.column is not None and (community < 0).any():
         raise InputError(f"the store holds nobody's community, although it names them; {RESTORE}")
-    scores = store.execute("SELECT score FROM people ORDER BY number")
     return Population(
         decided=decided,
         decided_alone=alone,
         came_true=came_true,
-        score=np.array([score for (score,) in scores], np.float64),
+        score=score,
         community=None if communities.column is None else community,
         network=_read_network(store, decided.size),
         attributes=tuple(

@@ -212,21 +212,13 @@ class Redrawing:
         self._seed = seed
         self._effort = effort
         self._focus: Ints | None = None
-        if focus is not None:
-            self._focus = self._within_memory(focus)
+        self._fitting = MOST_CACHED // (FIELDS * FEWEST_ROWS)  # people of a very large graph
+        if focus is not None:  # and of a uniform sample, as many of both as fields can hold
+            few = focus[np.argsort(self._order[focus])[: self._fitting]]
+            self._focus = np.union1d(few, np.flatnonzero(self._order < self._fitting))
         self._fields: dict[tuple[int, int, int], Floats] = {}
         self._pilot = lru_cache(64)(self._measure_all)
         self._walks = lru_cache(2)(self._draw_walks)
-
-    def _within_memory(self, focus: Ints) -> Ints:
-        """The people of the focus and of a uniform sample, as many of both as fields can hold."""
-        few = focus[np.argsort(self._order[focus])[: self._fitting]]
-        return np.union1d(few, np.flatnonzero(self._order < self._fitting))
-
-    @property
-    def _fitting(self) -> int:
-        """How many people of a very large graph fields can hold."""
-        return MOST_CACHED // (FIELDS * FEWEST_ROWS)
 
     @cached_property
     def _order(self) -> Ints:

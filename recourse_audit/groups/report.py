@@ -141,22 +141,18 @@ def _overall(inputs: Inputs, divisions: Divisions | None) -> Overall:
 def _compare_tables(
     inputs: Inputs, everywhere: Divisions | None, progress: Progress
 ) -> tuple[GroupTable, ...]:
-    """All tables with their comparisons and verdicts."""
     population, design = inputs.population, inputs.design
-    every = [
-        divisions_of(population, design, grouping, everywhere) if grouping.outcomes else None
-        for grouping in design.groupings
+    every: list[tuple[Grouping, Divisions | None]] = [
+        (each, divisions_of(population, design, each, everywhere) if each.outcomes else None)
+        for each in design.groupings
     ]
     pairs = sum(
         len(measures_of(grouping, divisions)) * max(0, len(grouping.known) - 1)
-        for grouping, divisions in zip(design.groupings, every, strict=True)
+        for grouping, divisions in every
         if grouping.reference is not None
     )
     compared = itertools.count(1)
-    drafts = [
-        _table(inputs, grouping, divisions, lambda: progress(next(compared), pairs))
-        for grouping, divisions in zip(design.groupings, every, strict=True)
-    ]
+    drafts = [_table(inputs, *each, lambda: progress(next(compared), pairs)) for each in every]
     comparisons = [comparison for draft in drafts for comparison in draft.comparisons]
     final = give_verdicts(comparisons, inputs.settings)
     return tuple(
@@ -170,31 +166,29 @@ def _table(
     """One table with its comparisons, still without verdicts."""
     compared = tuple(compare_groups(inputs, grouping, divisions, tick))
 
-    def inflation(group: str, measure: Measure) -> float | None:
-        """By how much ties inflate a share's variance: the most of a group's comparisons."""
-        inflations = [
-            comparison.precision.inflation
-            for comparison in compared
-            if comparison.measure == measure
-            and comparison.precision is not None
-            and group in (comparison.group, comparison.reference)
-        ]
-        return max(inflations, default=None)
-
+    # By how much ties inflate the variance of a group's share: the most of its comparisons.
+    inflation: dict[tuple[str, Measure], float] = {}
+    for each in compared:
+        for name in (each.group, each.reference):
+            if each.precision is not None:
+                key, before = (name, each.measure), inflation.get((name, each.measure), 0.0)
+                inflation[key] = max(before, each.precision.inflation)
     audited = grouping.split(inputs.population.audited.person)
     groups = []
     for cell, name in enumerate(grouping.labels):
         people, own, kinds = grouping.members[cell], audited[cell], grouping.kinds[cell]
         outcomes = None
         if divisions is not None:
-            outcomes = outcomes_of(inputs, own, divisions, inflation(name, "feasibility"))
+            outcomes = outcomes_of(inputs, own, divisions, inflation.get((name, "feasibility")))
         groups.append(
             Group(
                 name=name,
                 values=grouping.values[cell],
                 kinds=kinds,
                 pooled=grouping.pooled if kinds == ("pooled",) else 0,
-                decisions=decisions_of(inputs, people, own.size, inflation(name, "adverse_rate")),
+                decisions=decisions_of(
+                    inputs, people, own.size, inflation.get((name, "adverse_rate"))
+                ),
                 outcomes=outcomes,
             )
         )

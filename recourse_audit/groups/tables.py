@@ -70,8 +70,7 @@ class Grouping:
 
     `values` and `kinds` have, for each group, its name and kind by each attribute. `pooled` groups
     are in the pool of a single attribute. `outcomes` says whether what the audit found is shown.
-    `reference` is the group that others are compared with, or `not_compared` says why there is
-    none.
+    Others are compared with the `reference`, or `not_compared` says why not.
     """
 
     attributes: tuple[str, ...]
@@ -124,10 +123,7 @@ class Grouping:
 
 @dataclass(slots=True, kw_only=True)
 class Design:
-    """The tables of a report, and everything that they go without, as it is found out.
-
-    `people` and `outcomes` say whether the figures of everybody are shown at all.
-    """
+    """The tables of a report and what they go without; what is shown of everybody at all."""
 
     smallest: int
     people: bool
@@ -292,8 +288,7 @@ def choose_steps(counts: Ints, candidates: Sequence[int], smallest: int) -> list
     """The steps up to which it may be said how many people of each group are within them.
 
     `counts` has people by group (row) and step (column). All groups must have enough people since
-    the step before and, unless there is nobody, beyond it; the last step that can be shown is
-    preferred to earlier ones.
+    the step before and, unless there is nobody, beyond it; the last possible step is preferred.
     """
     within = np.cumsum(counts[counts.any(axis=1)], axis=1)
     kept: list[int] = []

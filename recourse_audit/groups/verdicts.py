@@ -109,12 +109,12 @@ def findings_of(tables: Iterable[GroupTable], settings: GroupSettings) -> Iterat
             if comparison.verdict is None:
                 continue
             large = abs(comparison.gap) >= settings.concern or comparison.below_four_fifths
-            shown, open_ = (comparison.verdict == each for each in VERDICTS[:2])
+            leads = {"gap shown": True, "not settled": large, "no gap": False}[comparison.verdict]
             fields: dict[str, Any] = {name: getattr(comparison, name) for name in SAME}
             finding = Finding(
                 **fields,
                 rank=0,
-                headline=shown or (open_ and large),
+                headline=leads,
                 table=table.name,
                 interval=comparison.gap_interval,
                 adjusted=comparison.tests.adjusted,

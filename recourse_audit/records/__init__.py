@@ -24,8 +24,7 @@ Sparse = Annotated[
 class Record:
     """Base of all records: whatever inherits from it is a frozen, keyword-only dataclass.
 
-    HTML comes from a later stage, so the front door puts it in here: a record imports no
-    rendering.
+    HTML comes from a later stage, so the front door puts it in: records import none.
     """
 
     # A document that lacks or adds anything is refused.

@@ -282,10 +282,6 @@ class SummaryRow(Record):
     effect_on_whole_graph: float | None
     flips_on_whole_graph: bool | None
 
-    def values(self) -> tuple[Value, ...]:
-        """The row's values, in the order of `COLUMNS`."""
-        return tuple(getattr(self, name) for name in COLUMNS)
-
 
 _HINTS = get_type_hints(SummaryRow)
 COLUMNS: dict[str, ColumnType] = {

@@ -54,8 +54,7 @@ class Document(Generic[T]):
 
     def write(self, record: T) -> str:
         """The record as JSON on one line; the same record always gives the same text."""
-        text = _adapter(self.record).dump_json(record, by_alias=True)
-        return text.decode()
+        return _adapter(self.record).dump_json(record, by_alias=True).decode()
 
     def write_indented(self, record: T) -> str:
         """The record as JSON for people to read, with a line break at the end."""

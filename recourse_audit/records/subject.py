@@ -355,9 +355,8 @@ def _answer_problems(report: SubjectReport) -> Iterator[str]:
     """Every decision has the probability of its class, or the score of a score model."""
     subject, options = report.subject, () if report.recourse is None else report.recourse.options
     answers = [(subject.decision, subject.probabilities, report.decision.score)]
-    for answer in (*options, report.what_if):
-        if answer is not None:
-            answers.append((answer.decision, answer.probabilities, answer.score))
+    others = (answer for answer in (*options, report.what_if) if answer is not None)
+    answers += [(answer.decision, answer.probabilities, answer.score) for answer in others]
     for decision, chances, score in answers:
         if decision and not report.decision.has_score and decision not in chances:
             yield f"there is no probability of {decision!r}"
@@ -432,11 +431,8 @@ def _carrier_problems(carriers: Carriers, report: SubjectReport) -> Iterator[str
 
 def _is_connected(explanation: Explanation, subject: str) -> bool:
     """Whether all ties can be walked from the subject, and lead to all nodes."""
-    reached, waiting = {subject}, [*explanation.edges]
-    while waiting:
-        left = [tie for tie in waiting if reached.isdisjoint(tie)]
-        if len(left) == len(waiting):
-            return False
-        reached.update(end for tie in waiting if not reached.isdisjoint(tie) for end in tie)
-        waiting = left
-    return reached == {*explanation.nodes}
+    reached, waiting = {subject}, {*explanation.edges}
+    while near := {tie for tie in waiting if not reached.isdisjoint(tie)}:
+        reached.update(*near)
+        waiting -= near
+    return not waiting and reached == {*explanation.nodes}

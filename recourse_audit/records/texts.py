@@ -77,14 +77,9 @@ def csv_lines(rows: Iterable[Iterable[Cell]]) -> Iterator[str]:
     # Some versions of Python quote a carriage return only if lines end with one.
     writer = csv.writer(_Echo(), lineterminator="\r\n")
     for row in rows:
-        line: str = writer.writerow([_cell_text(cell) for cell in row])
+        texts = (str(cell).lower() if isinstance(cell, bool) else cell for cell in row)
+        line: str = writer.writerow([guard(x) if isinstance(x, str) else x for x in texts])
         yield line.removesuffix("\r\n") + "\n"
-
-
-def _cell_text(cell: Cell) -> Cell:
-    if isinstance(cell, bool):
-        return "true" if cell else "false"
-    return guard(cell) if isinstance(cell, str) else cell
 
 
 class _Echo:

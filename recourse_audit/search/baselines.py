@@ -175,8 +175,7 @@ def _means_by_tie(table: PairTable, pairs: Ints, tie: Ints) -> Floats:
 def _means_by_part(table: PairTable, floor: Floats) -> tuple[Ints, Floats]:
     """Pairs that remove a part of several ties, smaller than a largest explanation, and its mean μ.
 
-    Only parts with a μ of at least the subject's floor in one of their pairs. Parts are told apart
-    by key.
+    Only parts, told apart by key, with a μ of at least the subject's floor in one of their pairs.
     """
     rows = [
         (block, mask)

@@ -5,7 +5,7 @@ subtree's answer is the same to the last bit for every subject in it.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -53,11 +53,8 @@ class Whole:
         return cls(logarithms=answers, probabilities=chances, spread=spread)
 
     def of(self, nodes: NDArray[np.integer]) -> "Whole":
-        return Whole(
-            logarithms=self.logarithms[nodes],
-            probabilities=self.probabilities[nodes],
-            spread=self.spread,
-        )
+        logarithms, probabilities = self.logarithms[nodes], self.probabilities[nodes]
+        return replace(self, logarithms=logarithms, probabilities=probabilities)
 
 
 def simulatability(whole: Whole, subgraph: Floats) -> Floats:
@@ -134,10 +131,7 @@ def place_in(sorted_nodes: Indices, node: Indices) -> Ints:
 def tree_union(
     graph: Graph, local: LocalGraph, nodes: Indices, ties: Indices, *, with_ties: bool
 ) -> Union:
-    """Put subtrees of one size side by side; `nodes` and `ties` have their rows sorted.
-
-    `with_ties` asks for the rows of the tie table, which only some models need.
-    """
+    """Put subtrees with sorted rows side by side; `with_ties` with rows of the tie table."""
     size, count = nodes.shape
     single = len(graph.arc_source) == 2 * graph.pair_count
     if single and not graph.directed and not len(graph.loop_node):
@@ -267,10 +261,7 @@ class Request:
 
 
 class Evaluator:
-    """Scores subtrees for the subjects of one block, and remembers those that subjects share.
-
-    Memory is bounded by how many trees are asked about at once, and by how many are remembered.
-    """
+    """Scores subtrees for a block's subjects; how many are asked at once or kept is bounded."""
 
     def __init__(self, graph: Graph, batcher: QueryBatcher, whole: Whole, subjects: Ints) -> None:
         self._graph = graph
@@ -298,7 +289,6 @@ class Evaluator:
         return [*map(Scores, *(np.split(array, ends) for array in scores))]
 
     def forget(self) -> None:
-        """Forget all trees if more are remembered than should be."""
         if sum(memory.bytes for memory in self._memories.values()) > REMEMBERED_BYTES:
             self._memories.clear()
 

@@ -69,22 +69,19 @@ class AnswerEffects:
         """
         rule = self.decisions.rule
         sign = -1.0
-        if rule.scores and not rule.favourable_classes[self._decided]:
-            sign = 1.0
         if rule.scores:
-            sign *= rule.sign
+            sign = -rule.sign if rule.favourable_classes[self._decided] else rule.sign
         return round_figures(sign * self._effects(answers))
 
     def flips(self, answers: Floats) -> Mask:
-        """Which answers change the decision on the subject."""
         after = self.decisions.classes_of(answers, self.subject)
         return np.asarray((after != self._decided) & (after >= 0))
 
     def records(self, answers: Floats) -> list[WholeGraph | None]:
         """Answers as records; None for an answer that is not a number."""
         decisions = self.decisions
-        usable = decisions.usable(answers).tolist()
-        numbers = np.where(decisions.usable(answers)[:, None], answers, 0.0)
+        usable = decisions.usable(answers)
+        numbers = np.where(usable[:, None], answers, 0.0)
         after = decisions.classes_of(numbers, self.subject).tolist()
         probabilities, scores = self.naming.probabilities(numbers), self.naming.scores(numbers)
         effects = self._effects(numbers).tolist()
@@ -115,8 +112,7 @@ class AnswerEffects:
 class Tried:
     """Sets of one size, in canonical order, with the answers without them.
 
-    `away` is how far each moves the answer away from the decision; minus infinity where the answer
-    is not a number.
+    `away` is how far each moves the answer away from the decision; -inf where that is no number.
     """
 
     sets: Ints
@@ -141,8 +137,7 @@ def on_whole_graph(
 
     `removed` has the numbers of the pairs that each counterfactual removes. All are asked about
     together. A counterfactual stays as it is where the whole graph is too large to be asked about.
-    There are no `Carriers` without a budget, without ties within reach, or where nothing could be
-    asked about.
+    There are no `Carriers` without a budget, ties within reach, or room to ask.
     """
     given = len(counterfactuals)
     search = _CarrierSearch(asked, naming, budget, given)
@@ -164,8 +159,7 @@ def on_whole_graph(
 class _CarrierSearch:
     """The search for one subject, size by size, within a number of sets to try.
 
-    A number of sets, `given`, is asked about in any case and before any other; of others, as many
-    as there is room for.
+    So many sets as `given` are asked about first, in any case; others as far as there is room.
     """
 
     def __init__(self, asked: SubjectAnswers, naming: Naming, budget: int, given: int) -> None:

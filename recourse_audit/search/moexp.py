@@ -70,8 +70,7 @@ def blocks(
 ) -> Iterator[Block]:
     """Cut subjects into blocks; one that may have more subtrees than the budget gets its own.
 
-    So does every subject where explanations may have more than four nodes, since there is no cheap
-    bound on their number.
+    So does every subject where explanations may have over four nodes: no bound on them is cheap.
     """
     subjects = np.unique(subjects)
     if max_nodes > CLOSED_FORM:

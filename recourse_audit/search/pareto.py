@@ -59,10 +59,7 @@ def round_figure(value: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Staircase:
-    """Explanations in order of subject and simulatability; `starts` is where each step begins.
-
-    Explanations with equal simulatability come in any order.
-    """
+    """Explanations by subject and simulatability, equals in any order; steps begin at `starts`."""
 
     order: Ints
     starts: Ints
@@ -116,22 +113,13 @@ class SpreadError(Exception):
     """The objectives of several subjects are too far apart to be compared in one table."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PairBlock:
     """Where the pairs of explanations of one size lie: `masks` rows of `count` columns."""
 
-    ties: int
-    first: int
-    first_explanation: int
-    count: int
-
-    @property
-    def masks(self) -> int:
-        return (1 << self.ties) - 1
-
-    @property
-    def explanations(self) -> slice:
-        return slice(self.first_explanation, self.first_explanation + self.count)
+    def __init__(self, *, ties: int, first: int, first_explanation: int, count: int) -> None:
+        self.ties, self.first, self.count = ties, first, count
+        self.masks, self.first_explanation = (1 << ties) - 1, first_explanation
+        self.explanations = slice(first_explanation, first_explanation + count)
 
     def of(self, column: NDArray[Kind]) -> NDArray[Kind]:
         """The block's part of an array over all pairs, one row per mask."""

@@ -200,8 +200,7 @@ def automorphisms(shape: Shape) -> int:
 class SubtreeSampler:
     """Draws subtrees of the only root of a local graph, uniformly and independently.
 
-    Setting up costs one product with the adjacency matrix for each shape that occurs; a draw costs
-    one binary search per node.
+    Setting up costs one sparse product per shape that occurs; a draw, one binary search per node.
     """
 
     def __init__(self, local: LocalGraph, max_nodes: int) -> None:
@@ -365,10 +364,7 @@ def _fill(
 def _improve(
     closure: Closure, local: LocalGraph, generator: np.random.Generator, scope: Scope
 ) -> int | None:
-    """Move to a neighbouring explanation while one dominates and the budget lasts.
-
-    None where an answer is not a number, so that nothing can be ranked.
-    """
+    """Move to a neighbouring explanation while one dominates; None if an answer is no number."""
     if not closure.is_finite():
         return None
     levels, ranking = _rank(closure, local)

@@ -61,11 +61,7 @@ class KeyIndex:
 
     def enter(self, keys: Keys) -> tuple[Ints, Ints]:
         """Number every key, and return the places in `keys` of those seen for the first time."""
-        order = np.argsort(keys, kind="stable")
-        ordered = keys[order]
-        first = np.ones(len(keys), bool)
-        np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-        distinct, earliest = ordered[first], order[first]
+        distinct, earliest, inverse = np.unique(keys, return_index=True, return_inverse=True)
         place = self._keys.searchsorted(distinct)
         is_new = np.append(self._keys, np.uint64(0))[place] != distinct
         is_new |= place == len(self._keys)
@@ -74,9 +70,7 @@ class KeyIndex:
         number[new] = len(self._keys) + fresh.searchsorted(earliest[new])
         self._keys = np.insert(self._keys, place[new], distinct[new])
         self._numbers = np.insert(self._numbers, place[new], number[new])
-        numbers = np.empty(len(keys), np.int64)
-        numbers[order] = number[np.cumsum(first) - 1]
-        return numbers, fresh
+        return number[inverse], fresh
 
 
 class LocalGraph:
@@ -259,10 +253,7 @@ GROWN_AT_ONCE = 1 << 14
 
 
 def count_subtrees(local: LocalGraph, max_nodes: int) -> int | None:
-    """Count the subtrees of the only root with at most `max_nodes` nodes, the root alone included.
-
-    None where counting would cost as much as searching.
-    """
+    """Count the only root's subtrees, itself included; None if that costs as much as searching."""
     total = 1 + sum(_closed_forms(local)[: max_nodes - 1])
     if max_nodes <= CLOSED_FORM:
         return total

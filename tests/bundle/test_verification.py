@@ -237,7 +237,7 @@ def test_a_replay_names_the_subject_who_was_tampered_with(
         assert other != document
         store.execute("UPDATE subjects SET document = ? WHERE number = ?", (other, number))
         store.commit()
-    monkeypatch.setattr("recourse_audit.bundle.verification._find_altered", lambda *_: [])
+    monkeypatch.setattr("recourse_audit.bundle.verification._file_problems", lambda *_: [])
     found = problems(bundle)
     assert found == ["store.sqlite: its documents are not those of the manifest"]
     monkeypatch.setattr("recourse_audit.bundle.verification._counts", lambda *_: [])

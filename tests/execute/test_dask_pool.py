@@ -192,7 +192,7 @@ def test_only_the_subject_who_kills_workers_gets_an_error(
         monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
         pool = DaskPool(cluster.scheduler_address, timeout=600.0)
         summary = run_audit(asked, pool, now=lambda: "now", progress=Remembered())
-    assert (summary.subjects, summary.errors) == (4, 1)
+    assert (summary.subjects, summary.statuses["error"]) == (4, 1)
     with open_store(asked.out / "store.sqlite") as store:
         rows = store.execute("SELECT number, error FROM subjects WHERE error != ''").fetchall()
     assert [number for number, _ in rows] == [bad]

@@ -50,7 +50,7 @@ def test_a_query_past_its_limit_in_a_worker_is_the_error_of_its_subject(
     assert asked.audit.probes.failed == ()
     progress = Remembered()
     summary = run_here(asked, progress, processes(1))
-    assert summary.errors == 1
+    assert summary.statuses["error"] == 1
     with open_stored_audit(tmp_path / "bundle") as stored:
         problems = {one.report.subject.id: one.report.problem for one in stored.results()}
     assert REASONS[trap] in problems.pop(MARKED)

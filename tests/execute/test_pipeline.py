@@ -224,7 +224,7 @@ def test_only_the_subjects_who_make_a_worker_fail_get_an_error(
     (tmp_path / "bad.json").write_text(json.dumps(bad), encoding="utf-8")
     watcher = Remembered()
     summary = run_here(asked, watcher, BadProcesses())
-    assert summary.errors == 3
+    assert summary.statuses["error"] == 3
     found = documents(tmp_path / "bundle")
     reasons = [found[str(plan.audit.graph.ids[number])]["error"] for number in bad]
     assert reasons == [
