@@ -150,10 +150,7 @@ def _read_thresholds(texts: Sequence[str]) -> dict[str, float]:
 def _find_exceeded(
     statuses: "dict[RecourseStatus, int]", limits: dict[str, float]
 ) -> Iterator[str]:
-    """One sentence for each threshold that is exceeded.
-
-    Shares are of the subjects who need options: those decided on favourably do not count.
-    """
+    """A sentence per threshold that is exceeded, as a share of those who need options."""
     from recourse_audit.render.i18n import status_name
 
     needy = sum(statuses.values()) - statuses["already_favourable"]

@@ -49,10 +49,7 @@ def guess_kind(rows: Floats) -> tuple[OutputKind, str]:
 
 
 def as_answers(rows: Floats, kind: OutputKind) -> Floats:
-    """Turn raw rows into natural log-probabilities, one column per class; a NaN stays a NaN.
-
-    The scores of a score model stay what they are, in one column.
-    """
+    """Raw rows as log-probabilities, one column per class, or as scores; a NaN stays a NaN."""
     values = rows.astype(np.float64)
     if kind == "score":
         return values
@@ -144,10 +141,7 @@ class Repeater:
         return Repeats(calls=self._calls, differed=self._differed, largest=self._largest)
 
     def compare(self, first: Floats, second: Floats, kind: OutputKind) -> None:
-        """Count the two answers to one query, and how far apart probabilities or scores are.
-
-        That is 1 where only one of two is a number.
-        """
+        """Count two answers to one query, and how far apart they are: 1 if only one is a number."""
         self._calls += 1
         if np.array_equal(first, second, equal_nan=True):
             return
@@ -248,10 +242,7 @@ class QueryBatcher:
             )
 
     def with_more_ties(self, more: Pool) -> "QueryBatcher":
-        """A batcher that knows further ties, numbered after the others.
-
-        It shares everything else with this one, the count of what was asked included.
-        """
+        """A batcher that shares all with this one, its counts too, and knows more ties."""
 
         def append(values: NDArray[Any] | None, more: NDArray[Any] | None) -> NDArray[Any] | None:
             return values if values is None or more is None else np.concatenate((values, more))
@@ -284,10 +275,7 @@ class QueryBatcher:
 
     @property
     def graphs(self) -> int:
-        """How many graphs the model has answered about, each time it was asked.
-
-        A model that answers for one node per query is asked about a graph once for each node.
-        """
+        """How many graphs were answered about; once per node, if a query has one answer."""
         return self._count["graphs"]
 
     @property

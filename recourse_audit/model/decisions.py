@@ -102,10 +102,7 @@ class DecisionRule:
         return exact.astype(np.float64)
 
     def class_value(self, answers: Floats, decided: int) -> Floats:
-        """What an effect on a decision is measured on: the probability of its class, or the score.
-
-        `answers` may have any number of leading axes.
-        """
+        """What an effect is measured on: the probability of a class, or the score; any axes."""
         value: Floats = answers[..., 0] if self.scores else np.exp(answers[..., decided])
         return value
 
@@ -194,10 +191,7 @@ class Decisions:
         return self._ranking is not None
 
     def certain_either_way(self, answers: Floats, node: int, others: int) -> tuple[Mask, Mask]:
-        """Which rows of one person are in, and which are out, however `others` people change.
-
-        Rows in neither mask depend on how they do.
-        """
+        """Which rows of one person are in, and which out, however `others` people change."""
         assert self._ranking is not None, "only under a quota do others matter"
         ahead = self._ranking.ahead(answers, node)
         usable = self.usable(answers)

@@ -400,10 +400,7 @@ def neighbourhoods_suffice(probes: ProbeReport) -> bool:
 
 
 def new_ties(graph: Graph) -> Pool:
-    """What new ties weigh and carry: medians over their kind, or over all ties.
-
-    There is one row per kind, or two per relation, for arcs from end to end and for reversed ones.
-    """
+    """Medians over kinds, or over all ties: a row per kind, or two per relation, by direction."""
     ties, times = graph.ties, 2 if graph.relations else 1
     chosen = [ties.kind == code for code in range(len(ties.kinds))]
     chosen = [mask if mask.any() else np.ones(len(ties), bool) for mask in chosen]

@@ -201,10 +201,7 @@ class ArrivingField(Field):
 
     @cached_property
     def arriving(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Arcs by the node they lead to.
-
-        Where each node's begin, their order, its inverse, and their sources in this order.
-        """
+        """Arcs by target: where each node's begin, their order, its inverse, their sources."""
         order = np.argsort(self.targets, kind="stable")
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))

@@ -43,10 +43,7 @@ FORMS: tuple[Form, Form] = ("plain", "degree")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """Answers on edited graphs, on the graph as it was, and in each form.
-
-    After these come answers about small graphs, which no edit moves.
-    """
+    """Answers on edited graphs, on the graph before, and in each form; those no edit moves last."""
 
     right: Floats
     before: Floats
@@ -67,10 +64,7 @@ def form_of(
     generator: np.random.Generator,
     tolerance: float,
 ) -> Form | None:
-    """The leaner form that gives the model's answers; None if none does.
-
-    For several kinds of nodes, the relations that need the degree form, if any does.
-    """
+    """The leaner form that gives the model's answers, by relation if need be; None if none does."""
     dtype = model.signature.output.dtype  # whole numbers come from single precision
     rounding = float(np.finfo(dtype if dtype.startswith("float") else "float32").eps)
     trials: list[Trial] = []
@@ -178,10 +172,7 @@ def _pairs(generator: np.random.Generator) -> Ints:
 
 
 def _graph(pool: Pool, pairs: Ints, generator: np.random.Generator) -> Graph:
-    """A graph with these ties, people and what is known of ties drawn from the pool.
-
-    Of several kinds, only ties between kinds that a relation leads between.
-    """
+    """A graph with these ties (of several kinds, those that fit), all else drawn from the pool."""
     if pool.relations:
         return _graph_of_kinds(pool, pairs, generator)
     people, kinds = generator.integers(0, len(pool.features), NODES), pool.kinds

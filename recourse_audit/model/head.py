@@ -192,10 +192,7 @@ class ChainedModel(OnnxModel):
         return answer
 
     def ask_every(self, query: Query) -> dict[str, NDArray[Any]]:
-        """Every output of the head that holds numbers, by name, as if the network had it.
-
-        Rows that were not asked about are no numbers.
-        """
+        """Every numeric output of the head, by name; rows not asked about are no numbers."""
         names = [port.name for port in self.head.outputs if port.numeric]
         tables = self._through_head(query, names)
         if self._target is None:

@@ -415,10 +415,7 @@ def _not_nodes(ports: list[OutputPort], kinds: Kinds | None) -> str:
 
 
 def _same_decision(candidate: _Candidate, other: _Candidate) -> bool:
-    """Whether two outputs give the same probabilities, as scores and their softmax do.
-
-    Rows in which every probability is 0 or 1 show nothing, so some rows must lie between.
-    """
+    """Whether two outputs give the same probabilities, in enough rows that are not all 0 or 1."""
     first, second = (as_answers(form.answers, form.kind) for form in (candidate, other))
     if first.shape != second.shape:
         return False

@@ -49,10 +49,7 @@ class PlainEncoder:
 
 
 def encoder_of(settings: GraphSettings, graph: Graph) -> PlainEncoder | None:
-    """The encoder that the settings ask for; None where features are columns as they are.
-
-    Where nodes are of several kinds, it makes the features of people.
-    """
+    """The encoder of people's features; None where features are columns as they are."""
     computation, names = Computation(settings), graph.person_features
     made = any(name in computation.maker for name in names)
     return PlainEncoder(computation, names) if made else None

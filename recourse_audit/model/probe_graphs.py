@@ -84,25 +84,18 @@ def _probe_graph(
     generator: np.random.Generator, pool: Pool, size: int, ends: list[tuple[int, int]]
 ) -> Union:
     if pool.relations:
-        nodes, (sources, targets, row) = draw_kinds(generator, pool, size, ends)
-        return single_graph(
-            nodes,
-            np.stack((sources, targets), axis=1).ravel(),
-            np.stack((targets, sources), axis=1).ravel(),
-            np.stack(pair_rows(pool, row), axis=1).ravel(),
-        )
-    rows = len(pool.features)
-    nodes = generator.choice(rows, size=size, replace=size > rows)
-    low, high = np.array(ends, dtype=np.int64).reshape(-1, 2).T
-    columns = (pool.weight, pool.attributes, pool.kind)
-    ties = min((len(column) for column in columns if column is not None), default=1)
-    tie = generator.integers(0, max(ties, 1), size=len(low))
-    return single_graph(
-        nodes.astype(np.int64),
-        np.stack((low, high), axis=1).ravel(),
-        np.stack((high, low), axis=1).ravel(),
-        np.repeat(tie, 2),
-    )
+        nodes, (low, high, row) = draw_kinds(generator, pool, size, ends)
+        rows = pair_rows(pool, row)
+    else:
+        people = len(pool.features)
+        nodes = generator.choice(people, size=size, replace=size > people).astype(np.int64)
+        low, high = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+        columns = (pool.weight, pool.attributes, pool.kind)
+        ties = min((len(column) for column in columns if column is not None), default=1)
+        row = generator.integers(0, max(ties, 1), size=len(low))
+        rows = (row, row)
+    both_ways = [np.stack(pair, axis=1).ravel() for pair in ((low, high), (high, low), rows)]
+    return single_graph(nodes, *both_ways)
 
 
 def draw_kinds(
@@ -150,10 +143,7 @@ def pair_rows(pool: Pool, ties: Ints) -> tuple[Ints, Ints]:
 
 
 def room_for(model: OnnxModel, wanted: int) -> int:
-    """How many nodes a probe's graph may have in an export of fixed size.
-
-    It has at most one tie more than nodes.
-    """
+    """How many nodes a probe's graph, with one tie more, may have in an export of fixed size."""
     nodes = wanted if model.feeder.node_room is None else model.feeder.node_room
     ties = wanted if model.feeder.arc_room is None else model.feeder.arc_room // 2 - 1
     return max(1, min(wanted, nodes, ties))

@@ -327,10 +327,7 @@ class Prober:
         return reach if reach < self._farthest else None
 
     def sender_degree(self, report: ProbeReport) -> bool | None:
-        """Whether a sender's own number of ties weighs its message.
-
-        None if shared receptive fields cannot be used, because of this or any other probe.
-        """
+        """Whether a sender's number of ties weighs its message; None if no fields can be shared."""
         sound = report.deterministic and report.node_order and report.tie_order and report.packing
         sound = sound and not self._model.pairs_arcs
         if not sound or report.depth is None or not takes_shared_fields(self._alone[0]):
@@ -433,10 +430,7 @@ class Prober:
 
     @property
     def _rounds(self) -> int:
-        """How many graphs to ask about; fewer where each is asked about many times.
-
-        Several kinds need more of them, because each graph has some relations only.
-        """
+        """How many graphs to ask about: fewer if asked often, more to meet every relation."""
         times = 1 if not self._model.feeder.splits else len(self._pools[0].relations) + 1
         return times * (TRIALS if self._repeats == 1 else TRIALS // 4)
 

@@ -153,10 +153,7 @@ def select_carried(features: Floats, carried: Ints | None) -> Floats:
 
 
 def whole(graph: Graph) -> Union:
-    """The whole graph as one question, nodes in the order of the file, ties in canonical order.
-
-    It shares the graph's arrays where it can, because most of the memory is in them.
-    """
+    """The whole graph as one question, in canonical order; shares the graph's arrays if it can."""
 
     def join(arcs: Indices, loops: Indices) -> Indices:
         return np.concatenate((arcs, loops)) if len(loops) else arcs
@@ -242,10 +239,7 @@ def normalise(
 
 
 class Prepared(NamedTuple):
-    """A query with the self-loops, norms and padding that the model expects.
-
-    There are weights only for a model that takes them, or an adjacency matrix.
-    """
+    """A query with loops, norms and padding as the model expects; weights only if it takes them."""
 
     query: Query
     nodes: int

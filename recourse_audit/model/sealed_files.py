@@ -66,10 +66,7 @@ class SealedFile:
 
     @contextmanager
     def open_private(self) -> Iterator[tuple[bytes, Path]]:
-        """The model's bytes, and a private folder that holds its data files and nothing else.
-
-        Files that are not what was opened before are refused.
-        """
+        """The model's bytes, and a private folder with its data files; none may have changed."""
         changed = ModelError(f"{self.path}: has changed since it was opened; restore it")
         if self.digests and not self.path.is_file():
             raise changed

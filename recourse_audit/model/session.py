@@ -61,14 +61,7 @@ FAILURES: tuple[type[Exception], ...] = (
     *RUNTIME_ERRORS,
     *(ValueError, RuntimeError, MemoryError, OutOfTimeError),
 )
-_TYPES = {
-    "float": "float32",
-    "double": "float64",
-    "float16": "float16",
-    "int64": "int64",
-    "int32": "int32",
-    "bool": "bool",
-}
+_TYPES = {"float": "float32", "double": "float64"}  # others are called as in numpy
 _UNKNOWN_OPERATOR = (
     "is not a registered function/op",
     "No Op registered",
@@ -307,10 +300,7 @@ class OnnxModel(Session):
 
     @property
     def pairs_arcs(self) -> bool:
-        """Whether one input says something about the arcs of a relation in both directions.
-
-        Then they must come in pairs, in the same order.
-        """
+        """Whether one input speaks of a relation's arcs both ways: then they come in pairs."""
         of = [port for port in self.signature.inputs if port.of]
         back = {port.of for port in of if port.role == "edges" and port.reverse}
         told = [port for port in of if port.role in ("edge_weight", "edge_attributes")]

@@ -209,10 +209,7 @@ class SplitFeeder:
 
 
 def channel_codes(kinds: Kinds, types: Sequence[str]) -> Ints:
-    """The type of each channel's arcs in a homogenised model, -1 for those that have none.
-
-    Unless the settings list them, relations come in order, and then reversed ones.
-    """
+    """The type of each channel's arcs, -1 for none; by default relations, then reversed ones."""
     relations = kinds.relations
     if not types:
         back = [f"{relation.name}:reversed" for relation in relations if relation.directed]

@@ -162,10 +162,7 @@ class Changes:
 
 
 class Arrivals(NamedTuple):
-    """Arcs that lead to changed states: source and target (slots), and the arc.
-
-    The source of an added arc is `OUTSIDE` if it is no changed state.
-    """
+    """Arcs to changed states: slots of source and target; `OUTSIDE` for an unchanged source."""
 
     source: Ints
     target: Ints

@@ -176,10 +176,7 @@ class ActionTable:
         return np.append(self.group[:ties], ties + self.move[ties:])
 
     def keys(self, combinations: Ints, width: int | None = None) -> NDArray[Any]:
-        """A number for each combination (or text, where numbers would be too large).
-
-        It does not depend on the order of the actions, nor, for a given `width`, on the padding.
-        """
+        """A number or text per combination, whatever the order and, for a `width`, the padding."""
         width = combinations.shape[1] if width is None else width
         digits = np.sort(combinations - NONE, axis=1)
         base = len(self) + 1
@@ -240,10 +237,7 @@ class ActionTable:
         return columns
 
     def at_least(self, action: int) -> Mask:
-        """The action itself, and those that move the same attribute further in its direction.
-
-        No category is further than another.
-        """
+        """The action, and those that move its attribute further; no category is further."""
         steps = int(self.steps[action])
         if not steps:
             return np.asarray(np.arange(len(self)) == action)
@@ -325,10 +319,7 @@ def action_table(policy: Policy, subject: int, depth: int | None) -> ActionTable
 
 
 def ties_to_drop(policy: Policy, subject: int, depth: int | None) -> Ties:
-    """The subject's own ties, and those of others around them if a rule lets these be dropped.
-
-    They are in canonical order. Whether a tie may be dropped is not asked here.
-    """
+    """Own ties, and others' around if a rule drops any, in canonical order, permitted or not."""
     arcs = own_arcs(policy.graph, subject)
     if policy.drop[:, OTHERS].any():
         around = _pairs_around(policy.graph, subject, depth)

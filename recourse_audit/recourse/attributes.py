@@ -177,10 +177,7 @@ class Population:
     same: float
 
     def percentiles(self, numbers: Floats) -> Floats:
-        """For numbers as the table holds them: percent below, and half of those with an equal one.
-
-        Two binary searches per number, in a column that was sorted once.
-        """
+        """Percent below numbers of the table, and half of those equal: two binary searches."""
         apart = self.same * np.maximum(np.abs(numbers), 1e-300)
         below = np.searchsorted(self.numbers, numbers - apart, side="left")
         up_to = np.searchsorted(self.numbers, numbers + apart, side="right")
@@ -297,10 +294,7 @@ class Movement:
         )
 
     def own_levels(self, before: Value) -> Iterator[tuple[int, Value, float]]:
-        """What the attribute's own rule allows: signed steps, the value, the cost of a move.
-
-        A value that is missing is not changed: nobody knows from what.
-        """
+        """What the rule allows: signed steps, value, cost; nothing from a missing value."""
         if is_missing(before):
             return
         if isinstance(before, str):
@@ -397,10 +391,7 @@ class Movement:
 def movements_of(
     graph: Graph, rules: Sequence[AttributeRule], labels: Labels
 ) -> tuple[Movement, ...]:
-    """Prepare the rules for attributes; their names have been checked.
-
-    `labels` are the known values of categories that have an encoding.
-    """
+    """Prepare rules that have been checked; `labels` are the known values of encoded categories."""
     by_name, families = {rule.name: rule for rule in rules}, _families(rules)
 
     def prepare(name: str) -> Attribute:

@@ -18,8 +18,7 @@ import numpy as np
 
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.graph import Ints
-from recourse_audit.model.decisions import Mask
-from recourse_audit.records.recourse import CommonAction, CommonOutcome, Outcome, TieWord
+from recourse_audit.records.recourse import CommonAction, CommonOutcome, Outcome
 from recourse_audit.recourse.actions import NONE, TIE_WORDS, ActionTable
 from recourse_audit.recourse.attributes import Movement, round_value
 from recourse_audit.recourse.conditions import SubjectConditions
@@ -76,19 +75,18 @@ def list_changes(policy: Policy, most: int) -> tuple[ListedChange, ...]:
 
 def _of_ties(policy: Policy) -> Iterator[ListedChange]:
     for kind, name in enumerate(policy.graph.ties.kinds):
-        together = policy.together[kind] >= 0
-        if not policy.denied[kind] and (policy.drop[kind] & ~together).any():
-            for ties in range(1, min(MOST_TIES, policy.settings.max_changes) + 1):
-                action = CommonAction(do="drop", what=name, ties=ties)
-                yield ListedChange(action=action, tier=ties - 1, kind=kind)
-        if not policy.denied[kind] and together.any():
-            action = CommonAction(do="drop", what=name, ties="all")
-            yield ListedChange(action=action, tier=0, kind=kind)
-        allowed: dict[TieWord, Mask] = {"add": policy.add, "move": policy.move}
-        wanted = [do for do, table in allowed.items() if table[kind].any()]
-        for do in () if policy.denied[kind] else wanted:
-            action = CommonAction(do=do, what=name, ties=1)
-            yield ListedChange(action=action, tier=0, kind=kind)
+        if policy.denied[kind]:
+            continue
+        together, most = policy.together[kind] >= 0, min(MOST_TIES, policy.settings.max_changes)
+        one_by_one = (policy.drop[kind] & ~together).any()
+        actions = [
+            *(CommonAction(do="drop", what=name, ties=n + 1) for n in range(most) if one_by_one),
+            *([CommonAction(do="drop", what=name, ties="all")] if together.any() else ()),
+            *([CommonAction(do="add", what=name, ties=1)] if policy.add[kind].any() else ()),
+            *([CommonAction(do="move", what=name, ties=1)] if policy.move[kind].any() else ()),
+        ]
+        for action in actions:
+            yield ListedChange(action=action, tier=int(action.ties == 2), kind=kind)
 
 
 def _of_attribute(movement: Movement) -> Iterator[ListedChange]:

@@ -102,10 +102,7 @@ def every(group: Ints, size: int, new: Ints | None = None) -> Ints:
 
 
 def count_possible(table: ActionTable, most: int) -> int:
-    """How many combinations of at most `most` changes the rules permit one by one.
-
-    Levels that only an implied attribute forbids count too.
-    """
+    """How many combinations rules permit one by one, whatever implied attributes forbid."""
     unreachable = [
         np.full(levels.left_out.total(), table.tie_actions + movement.family)
         for movement, levels in table.unreachable

@@ -274,10 +274,7 @@ def told_by_direction(graph: Graph) -> Mask:
 
 
 def _possible_relations(graph: Graph, one_way: Mask, far_kind: Ints, count: int) -> Mask:
-    """Which relations ties of each kind can have to somebody.
-
-    By the kinds that relations lead between; in a graph of one table, by the ties there are.
-    """
+    """Which relations ties of a kind can have to somebody, by what the graph declares or has."""
     possible: Mask = np.ones((len(graph.ties.kinds), WAYS * count), bool)
     possible[:, INCOMING::WAYS] = one_way[:, None]
     if graph.kinds is None:

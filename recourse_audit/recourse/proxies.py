@@ -145,10 +145,7 @@ def _determines(cause: Ints, effect: Ints) -> bool:
 
 
 def _divides(groups: Ints, order: Ints, *, ordered: bool) -> bool:
-    """Whether every group is an interval of an order, and not by chance.
-
-    If the groups are `ordered` themselves, the intervals must follow one another in that order.
-    """
+    """Whether groups are intervals of an order, in their own if `ordered`, and not by chance."""
     count = int(groups.max()) + 1
     low, high = np.full(count, len(order)), np.zeros(count, np.int64)
     np.minimum.at(low, groups, order)

@@ -196,10 +196,7 @@ class RobustnessTest:
     def _shift_features(
         self, option_graph: OptionGraph, generator: np.random.Generator, count: int
     ) -> tuple[Ints, Floats]:
-        """Features with noise for everyone the model looks at, except on what the option sets.
-
-        Says who these are, and gives their features, version after version.
-        """
+        """Whom the model looks at, and their features with noise but on what the option sets."""
         near, own = self._near(option_graph)
         table, combination = option_graph.table, option_graph.combination
         shape = (count, len(near), option_graph.features.shape[1])
@@ -213,10 +210,7 @@ class RobustnessTest:
     def _shift_columns(
         self, option_graph: OptionGraph, generator: np.random.Generator, count: int
     ) -> tuple[Ints, Floats]:
-        """The same with noise on the numbers that features follow from.
-
-        Somebody whose features would have no finite value after it keeps theirs.
-        """
+        """The same with noise on columns; whoever would lack a finite feature keeps theirs."""
         table, combination = option_graph.table, option_graph.combination.tolist()
         encoder, graph = table.encoder, self._edited.graph
         assert encoder is not None

@@ -96,10 +96,7 @@ class RecourseSearch:
         return try_changes(asked, self._policy, self._naming, changes)
 
     def _find(self, asked: SubjectAnswers, search: SearchResult | None) -> FoundOptions:
-        """Search in the fastest way; if the whole graph contradicts it, search in the next.
-
-        All ways together never take more evaluations than the budget.
-        """
+        """Search in the fastest way, then in the next if contradicted, all within one budget."""
         settings, decisions = self._policy.settings, self._edited.decisions
         subject, most = asked.subject, settings.max_changes
         now = self._edited.everybody[[subject]]

@@ -109,10 +109,7 @@ def parts(table: ActionTable, combination: Sequence[int]) -> Iterator[Combinatio
 
 
 class Cover:
-    """Tells which combinations contain one that works, or move its attributes further.
-
-    What is covered costs at least as much and asks for more, so it need not be tried.
-    """
+    """Tells which combinations contain, or go further than, one that works: no need to try them."""
 
     def __init__(self, table: ActionTable) -> None:
         self._table = table

@@ -97,10 +97,7 @@ Change = TieChange | ValueChange
 def read_changes(
     texts: Sequence[str], graph: Graph, encoder: Encoder | None = None
 ) -> tuple[Change, ...]:
-    """Read what was typed; the first text that cannot be read is an error.
-
-    With an encoder, the columns that it takes may be set; without one, the features.
-    """
+    """Read what was typed, or say what is wrong; an encoder's columns, or features, may be set."""
     if not texts:
         return ()
     numbers = {name: number for number, name in enumerate(graph.ids.tolist())}
@@ -321,10 +318,7 @@ def _outside(table: ActionTable) -> Iterator[OutsideRange]:
 def read_actions(
     policy: Policy, subject: int, changes: Sequence[Change], depth: int | None
 ) -> ActionTable:
-    """The changes as a table of their own, at the costs that their rules give them.
-
-    Ties that a rule ends together are one action if all of them are typed.
-    """
+    """The changes as a table, at their rules' costs; all of what ends together is one action."""
     graph = policy.graph
     values = [change for change in changes if isinstance(change, ValueChange)]
     ties = [change for change in changes if isinstance(change, TieChange)]
