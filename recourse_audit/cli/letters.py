@@ -1,6 +1,5 @@
 """`letters`: the letters of a bundle."""
 
-from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -120,7 +119,7 @@ def letters(
 
 def say_letters(bundle: Path, made: "WrittenLetters") -> None:
     """Print where the letters are and what they lack; of those kept, that was said before."""
-    from recourse_audit.render.text import number
+    from recourse_audit.render.text import number, plain
 
     people = number(made.subjects, "subject")
     if made.kept:
@@ -132,7 +131,10 @@ def say_letters(bundle: Path, made: "WrittenLetters") -> None:
         before = f" ({made.signed_before:,} of them before)" if made.signed_before else ""
         what = f"{number(signed, 'letter')} signed off{before}, {what}"
     say(f"{bundle / 'letters'}: {what} for {people}")
-    _say_refused(made)
+    for own, causes in list(made.refused.items())[:MOST_REFUSED]:
+        say(f"! not signed off: {plain(own)} ({', '.join(causes)})")
+    if len(made.refused) > MOST_REFUSED:
+        say(f"! and {len(made.refused) - MOST_REFUSED:,} more")
     for names, sentence in (
         (made.open_slots, "letters stay drafts until these are filled in"),
         (made.unworded, "letters use these names as they are; give words for them in [words]"),
@@ -141,18 +143,10 @@ def say_letters(bundle: Path, made: "WrittenLetters") -> None:
         (made.allowed, ALLOWED),
     ):
         if names:
-            say(f"! {sentence}: {_join_names(names)}")
+            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+            say(f"! {sentence}: {plain(', '.join(names[:MOST_NAMED]))}{more}")
     if made.ids_only:
         say(IDS_ONLY)
-
-
-def _say_refused(made: "WrittenLetters") -> None:
-    from recourse_audit.render.text import plain
-
-    for own, causes in list(made.refused.items())[:MOST_REFUSED]:
-        say(f"! not signed off: {plain(own)} ({', '.join(causes)})")
-    if len(made.refused) > MOST_REFUSED:
-        say(f"! and {len(made.refused) - MOST_REFUSED:,} more")
 
 
 def _refusal(bundle: Path, made: "WrittenLetters") -> str:
@@ -189,10 +183,3 @@ def _date(text: str) -> date:
     if on > LAST_DAY:
         raise InputError(f"--date must be a day such as 2026-03-31 (got {text!r})")
     return on
-
-
-def _join_names(names: Sequence[str]) -> str:
-    from recourse_audit.render.text import plain
-
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"{plain(', '.join(names[:MOST_NAMED]))}{more}"

@@ -188,8 +188,7 @@ class ChainedModel(OnnxModel):
 
     def ask(self, query: Query) -> Floats:
         """The head's answer to what the network says about the nodes asked about."""
-        (answer,) = self._through_head(query, [self.signature.output.name])
-        return answer
+        return self._through_head(query, [self.signature.output.name])[0]
 
     def ask_every(self, query: Query) -> dict[str, NDArray[Any]]:
         """Every numeric output of the head, by name; rows not asked about are no numbers."""

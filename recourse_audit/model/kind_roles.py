@@ -58,24 +58,19 @@ def is_input_of(name: str, kind: str) -> bool:
     return find_name(kind, words) is not None and {*words} <= FEATURE_WORDS | {*tokens_of(kind)}
 
 
-def slots_of(kinds: Kinds) -> list[Slot]:
-    """Everything that an input may take, where nodes and ties are told by kind."""
-    slots = [Slot("target"), Slot("edge_labels")]
-    for name, (first, last) in zip(kinds.names, kinds.blocks, strict=True):
-        slots += [Slot("node_count", name), *([Slot("features", name)] if last > first else [])]
-    for relation in kinds.relations:
-        for reverse in (False, True) if relation.directed else (False,):
-            told = TIE_ROLES if relation.attributes else TIE_ROLES[:2]
-            slots += [Slot(role, relation.name, reverse) for role in told]
-    return slots
-
-
 class Guesser:
-    """Scores how well inputs fit slots, by form and by name."""
+    """Scores how well inputs fit slots, by form and by name: `slots` are all that there are."""
 
     def __init__(self, kinds: Kinds) -> None:
         self._kinds = kinds
-        self.slots = slots_of(kinds)
+        self.slots = [Slot("target"), Slot("edge_labels")]
+        for name, (first, last) in zip(kinds.names, kinds.blocks, strict=True):
+            more = [Slot("features", name)] if last > first else []
+            self.slots += [Slot("node_count", name), *more]
+        for relation in kinds.relations:
+            told = TIE_ROLES if relation.attributes else TIE_ROLES[:2]
+            for reverse in (False, True) if relation.directed else (False,):
+                self.slots += [Slot(role, relation.name, reverse) for role in told]
         self._relations = {relation.name: relation for relation in kinds.relations}
 
     def score(self, port: InputPort, slot: Slot) -> float:

@@ -21,7 +21,7 @@ from recourse_audit.errors import ModelError
 from recourse_audit.graph.graph import Floats, Ints, Kinds
 from recourse_audit.model.batching import QueryBatcher, as_answers, guess_kind
 from recourse_audit.model.probe_graphs import (
-    FARTHEST,
+    farthest_for,
     is_constant,
     ring,
     room_for,
@@ -144,13 +144,13 @@ class OutputSurvey:
         On a path with the subject at its end, one node after the other gets other features; the
         last node has no tie, so an output that it moves has no limit: None.
         """
-        farthest = min(FARTHEST, room_for(self._model, FARTHEST + 2) - 2)
-        best = {name: np.zeros(max(farthest, 0) + 2) for name in names}
+        farthest = max(farthest_for(self._model), 0)
+        best = {name: np.zeros(farthest + 2) for name in names}
         for pool in self._pools_that_vary():
             batcher = QueryBatcher(self._model, pool, graphs_per_query=1)
             counts = {name: np.zeros_like(shares) for name, shares in best.items()}
             for _ in range(PATHS):
-                union = vary_path(self._generator, pool, max(farthest, 0), first=0)
+                union = vary_path(self._generator, pool, farthest, first=0)
                 heard = self._ask(batcher, union, union.node_starts[:-1])
                 for name in names:
                     base, *rest = (np.asarray(asked.tables[name][0]) for asked in heard)

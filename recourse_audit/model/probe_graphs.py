@@ -85,7 +85,9 @@ def _probe_graph(
 ) -> Union:
     if pool.relations:
         nodes, (low, high, row) = draw_kinds(generator, pool, size, ends)
-        rows = pair_rows(pool, row)
+        assert pool.kind is not None
+        one_way = np.array([relation.directed for relation in pool.relations], int)
+        rows = (row, row + len(pool.kind) // 2 * one_way[pool.kind[row] // 2])  # back is further on
     else:
         people = len(pool.features)
         nodes = generator.choice(people, size=size, replace=size > people).astype(np.int64)
@@ -135,18 +137,16 @@ def draw_kinds(
     return nodes, np.array(ties, np.int64).reshape(-1, 3).T
 
 
-def pair_rows(pool: Pool, ties: Ints) -> tuple[Ints, Ints]:
-    """The rows about the two arcs of some ties, from end to end and reversed."""
-    assert pool.kind is not None
-    one_way = np.array([relation.directed for relation in pool.relations], int)
-    return ties, ties + len(pool.kind) // 2 * one_way[pool.kind[ties] // 2]
-
-
 def room_for(model: OnnxModel, wanted: int) -> int:
     """How many nodes a probe's graph, with one tie more, may have in an export of fixed size."""
     nodes = wanted if model.feeder.node_room is None else model.feeder.node_room
     ties = wanted if model.feeder.arc_room is None else model.feeder.arc_room // 2 - 1
     return max(1, min(wanted, nodes, ties))
+
+
+def farthest_for(model: OnnxModel) -> int:
+    """The longest path for which a model of fixed size has room, with one node to spare."""
+    return min(FARTHEST, room_for(model, FARTHEST + 2) - 2)
 
 
 def is_constant(pool: Pool) -> bool:

@@ -25,6 +25,7 @@ from recourse_audit.model.outputs import choose_output
 from recourse_audit.model.probe_graphs import (
     FARTHEST,
     ask_varied,
+    farthest_for,
     invent_pools,
     is_constant,
     relabel,
@@ -204,6 +205,7 @@ class Prober:
         model = model.body
         self._pools = pools
         self._generator = generator
+        self._farthest = farthest_for(model)
         self._alone = [QueryBatcher(model, pool, graphs_per_query=1) for pool in pools]
         self._batchers = self._alone
         self._repeats = 1
@@ -415,11 +417,6 @@ class Prober:
         noise is larger than that.
         """
         return self._alone if self._repeats == 1 else self._batchers
-
-    @property
-    def _farthest(self) -> int:
-        """The longest path for which a model of fixed size has room, with one node to spare."""
-        return min(FARTHEST, room_for(self._model, FARTHEST + 2) - 2)
 
     def _trials(
         self, batchers: list[QueryBatcher] | None = None

@@ -10,7 +10,7 @@ does. Only ways that the policy permits are tried, so whoever is served has an o
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -23,7 +23,7 @@ from recourse_audit.recourse.actions import NONE, TIE_WORDS, ActionTable
 from recourse_audit.recourse.attributes import Movement, round_value
 from recourse_audit.recourse.conditions import SubjectConditions
 from recourse_audit.recourse.policy import Policy
-from recourse_audit.recourse.trials import AT_ONCE, Success, Verifier
+from recourse_audit.recourse.trials import AT_ONCE, Success, Verifier, combinations_in
 from recourse_audit.search.pareto import round_figure
 
 SOURCE = "common action"
@@ -200,9 +200,9 @@ class _WayAnswers:
             works = self._verifier.reaches(rows, answers).tolist()
             asked = self._verifier.asked
             leads = asked.edited.decisions.lead(answers, asked.subject).tolist()
-            for row, answer, good, lead in zip(rows.tolist(), answers, works, leads, strict=True):
-                self._works[tuple(row)] = good
-                actions = _actions(row)
+            self._works |= zip(map(tuple, rows.tolist()), works, strict=True)
+            chosen = combinations_in(rows)
+            for actions, answer, good, lead in zip(chosen, answers, works, leads, strict=True):
                 if len(actions) == 1:
                     self._lead[actions[0]] = lead
                 if good:
@@ -220,14 +220,11 @@ class _WayAnswers:
         if not len(ways):
             return CommonOutcome(action=action, outcome="does_not_apply")
         rows = [tuple(row) for row in ways.tolist()]
-        working = [list(_actions(row)) for row in rows if self._works.get(row)]
-        if working:
-            cost = min(float(self._verifier.table.cost[row].sum()) for row in working)
+        working = ways[[self._works.get(row, False) for row in rows]]
+        if len(working):
+            costs = np.where(working == NONE, 0.0, self._verifier.table.cost[working])
+            cost = float(costs.sum(axis=1).min())
             return CommonOutcome(action=action, outcome="serves", cost=round_figure(cost))
         settled = complete and all(row in self._works for row in rows)
         outcome: Outcome = "does_not_serve" if settled else "not_settled"
         return CommonOutcome(action=action, outcome=outcome)
-
-
-def _actions(row: Sequence[int]) -> tuple[int, ...]:
-    return tuple(action for action in row if action != NONE)

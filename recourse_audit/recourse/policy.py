@@ -429,10 +429,10 @@ class _AttributeChecks:
     def _check_proxy(self, name: str, where: str, search: ProxySearch) -> None:
         """Refuse to change what encodes a protected attribute; a respelling is always refused."""
         proxy = search.of(name)
-        if proxy is None or (name in self._checked and proxy.relation != SAME):
+        if proxy is None or (name in self._checked and proxy[0] != SAME):
             return
-        hint = "" if proxy.relation == SAME else f"; {CHECKED}"
-        raise SettingsError(f"{where}: {proxy.sentence}, {NEVER}{hint}")
+        hint = "" if proxy[0] == SAME else f"; {CHECKED}"
+        raise SettingsError(f"{where}: {proxy[1]}, {NEVER}{hint}")
 
     def _check_kind(self, rule: AttributeRule, key: str) -> None:
         """Refuse steps for a category, values for a number, and categories that nobody knows."""

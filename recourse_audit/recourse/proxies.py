@@ -45,19 +45,6 @@ SAYS: dict[Relation, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proxy:
-    """A feature that says the same as a protected attribute, and how that was seen."""
-
-    feature: str
-    protected: str
-    relation: Relation
-
-    @property
-    def sentence(self) -> str:
-        return f"{self.feature!r} {SAYS[self.relation].format(repr(self.protected))}"
-
-
 class ProxySearch:
     """Looks for features that encode one of some protected attributes of a graph."""
 
@@ -66,14 +53,14 @@ class ProxySearch:
         self._protected = protected
         self._values = cache(lambda name: values_of(population_column(graph, name)))
 
-    def of(self, feature: str) -> Proxy | None:
-        """The protected attribute that a feature encodes, if any; O(N log N) for N nodes each."""
+    def of(self, feature: str) -> tuple[Relation, str] | None:
+        """Which protected attribute a feature encodes, and how; O(N log N) for N nodes each."""
         for name in self._protected:
             relation = relation_by_name(feature, name)
             if relation is None and name in self._graph.column_names:
                 relation = relation_between(self._values(feature), self._values(name))
             if relation is not None:
-                return Proxy(feature=feature, protected=name, relation=relation)
+                return relation, f"{feature!r} {SAYS[relation].format(repr(name))}"
         return None
 
 

@@ -237,8 +237,6 @@ class RobustnessTest:
             shifted = shifted.astype(known.dtype)
         finite = np.isfinite(shifted).all(axis=2, keepdims=True)
         shifted = np.where(finite, shifted, known)
-        if len(near) == len(everyone):
-            return near, shifted.reshape(count * len(near), -1)
         features = np.tile(option_graph.features[everyone], (count, 1, 1))
         others = option_graph.kinds_in(graph, everyone[~is_person])
         shape = (count, len(others), features.shape[2])

@@ -18,7 +18,6 @@ from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
 from recourse_audit.records.recourse import (
     Certificate,
     CertificateReason,
-    CommonOutcome,
     Option,
     Recourse,
     RecourseStatus,
@@ -103,10 +102,8 @@ class RecourseSearch:
         margin = round_figure(float(decisions.margin(now, subject)[0]))
         if decisions.favourable(now, subject)[0]:
             certificate = Certificate(max_changes=most, reason="already_favourable")
-            status: RecourseStatus = "already_favourable"
-            return FoundOptions(
-                recourse=Recourse(status=status, certificate=certificate, margin=margin)
-            )
+            recourse = Recourse(status="already_favourable", certificate=certificate, margin=margin)
+            return FoundOptions(recourse=recourse)
         table = action_table(self._policy, subject, self._edited.reach)
         conditions = SubjectConditions(self._policy.conditions, table)
         if not len(table):
@@ -124,7 +121,10 @@ class RecourseSearch:
             trials.follow(_counterfactuals(table, search, most), most)
             trials.run(most, settings.options)
             chosen = trials.options(settings.options)
-            common, working = self._try_common(trials, verifier, conditions)
+            if trials.complete_up_to == most and not trials.successes:
+                common, working = self._common.none_serves(conditions), list[Success]()
+            else:
+                common, working = self._common.try_on(verifier, conditions)
             if working and not chosen:
                 trials.add(working)
                 chosen = trials.options(settings.options)
@@ -153,14 +153,6 @@ class RecourseSearch:
         )
         queries = [verifier.others.query(np.array(success.combination)) for success, _ in chosen]
         return FoundOptions(recourse=recourse, queries=tuple(queries))
-
-    def _try_common(
-        self, trials: Trials, verifier: Verifier, conditions: SubjectConditions
-    ) -> tuple[tuple[CommonOutcome, ...], list[Success]]:
-        complete = trials.complete_up_to == self._policy.settings.max_changes
-        if complete and not trials.successes:
-            return self._common.none_serves(conditions), []
-        return self._common.try_on(verifier, conditions)
 
     def _budget(self, asked: SubjectAnswers, spent: int) -> int:
         most = self._policy.settings.budget

@@ -228,13 +228,7 @@ class Verifier:
         return answers, fits
 
     def on_whole_graph(self, combinations: Ints) -> Floats:
-        """The answers of the whole graph.
-
-        Raises
-        ------
-        RoomError
-            An export of fixed size has no room for it with these changes.
-        """
+        """The answers of the whole graph, if there is room for it (see `EditedGraph`)."""
         answers = self.asked.edited.on_whole_graph(self.edits.of(combinations))
         self._refuse_no_numbers(answers, combinations)
         return answers
@@ -447,7 +441,7 @@ class Trials:
             batch, rows = np.split(rows, [min(AT_ONCE, self._left)])
             answers = self._verifier.answers(batch)
             asked = ~np.isnan(answers).all(axis=1)
-            self._unasked.update(_combinations(batch[~asked]))
+            self._unasked.update(combinations_in(batch[~asked]))
             cover = self._record(batch[asked], answers[asked], source)
             if len(rows) and (rows != NONE).all():
                 rows = rows[~cover.holds(rows)]
@@ -456,7 +450,7 @@ class Trials:
     def _record(self, rows: Ints, answers: Floats, source: str) -> Cover:
         """Note what works and the effects of single actions; return what is newly covered."""
         cover = Cover(self._table)
-        chosen = _combinations(rows)
+        chosen = combinations_in(rows)
         self._tried.update(chosen)
         odds = self._decisions.lead(answers, self._table.subject) - self._now
         alone = (rows != NONE).sum(axis=1) == 1
@@ -539,7 +533,8 @@ class Trials:
         return [part for part, good in zip(combinations, allowed, strict=True) if good]
 
 
-def _combinations(rows: Ints) -> list[Combination]:
+def combinations_in(rows: Ints) -> list[Combination]:
+    """Rows without their padding."""
     if bool((rows != NONE).all()):
         return list(map(tuple, rows.tolist()))
     return [tuple(a for a in row if a != NONE) for row in rows.tolist()]

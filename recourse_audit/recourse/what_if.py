@@ -129,11 +129,9 @@ def refusal(text: str, why: str) -> InputError:
 
 def _read_move(text: str, rest: str, graph: Graph, numbers: dict[str, int]) -> TieChange:
     """Read A-B:kind to C; an id may contain the word "to"."""
-    places = [place for place in range(len(rest)) if rest.startswith(" to ", place)]
-    readings = [(rest[:place].strip(), rest[place + 4 :].strip()) for place in places]
     readings = [
         (tie, to)
-        for tie, to in readings
+        for tie, to in _splits(rest, " to ")
         if to in numbers and any(_readings(tie, numbers, graph.ties.kinds))
     ]
     if len(readings) != 1:
@@ -199,16 +197,19 @@ def _readings(
     rest: str, numbers: dict[str, int], kinds: Sequence[str]
 ) -> Iterator[tuple[str, str, str | None]]:
     """Every way to read A-B or A-B:kind as two ids and a kind."""
-    for hyphen in (place for place, letter in enumerate(rest) if letter == "-"):
-        first, right = rest[:hyphen].strip(), rest[hyphen + 1 :].strip()
-        if first not in numbers:
-            continue
+    for first, right in (split for split in _splits(rest, "-") if split[0] in numbers):
         if right in numbers:
             yield first, right, None
-        for colon in (place for place, letter in enumerate(right) if letter == ":"):
-            other, kind = right[:colon].strip(), right[colon + 1 :].strip()
+        for other, kind in _splits(right, ":"):
             if other in numbers and kind in kinds:
                 yield first, other, kind
+
+
+def _splits(text: str, mark: str) -> Iterator[tuple[str, str]]:
+    """What stands before and after a mark, wherever it is."""
+    for place in range(len(text)):
+        if text.startswith(mark, place):
+            yield text[:place].strip(), text[place + len(mark) :].strip()
 
 
 def _read_value(text: str, graph: Graph, encoder: Encoder | None) -> ValueChange:
