@@ -211,12 +211,9 @@ class Decisions:
     def _reaches_cut_off(self, answers: Floats, nodes: Nodes) -> Mask:
         if self._ranking is not None:
             return np.asarray(self._ranking.ahead(answers, nodes) < self._ranking.count)
-        values = self.rule.values(answers)
-        cut_offs = self.cut_offs(nodes)
-        slack = 0.0 if self.rule.scores else ROUNDING
+        values, cut_offs = map(self.rule.towards, (self.rule.values(answers), self.cut_offs(nodes)))
         with np.errstate(invalid="ignore"):
-            reached: Mask = self.rule.towards(values) >= self.rule.towards(cut_offs) - slack
-        return reached
+            return np.asarray(values >= cut_offs - (0.0 if self.rule.scores else ROUNDING))
 
     def _likeliest(self, answers: Floats, *, wanted: bool) -> Ints:
         """The likeliest class of those that are favourable, or of the others."""

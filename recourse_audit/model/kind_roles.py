@@ -117,14 +117,15 @@ class Guesser:
         return score
 
     def assign(
-        self, ports: Sequence[InputPort], allowed: Callable[[int, Slot], bool]
+        self, ports: Sequence[InputPort], allowed: set[tuple[int, Slot]]
     ) -> list[tuple[Slot | None, float]]:
         """The slots that fit best together, each used once, and the score of each."""
-        scores = np.array([[self.score(p, s) for s in self.slots] for p in ports])
-        for place, slot in product(range(len(ports)), range(len(self.slots))):
-            if not allowed(place, self.slots[slot]):
-                scores[place, slot] = IMPOSSIBLE
-        scores = scores.reshape(len(ports), len(self.slots))
+        scores = np.array(
+            [
+                self.score(ports[place], slot) if (place, slot) in allowed else IMPOSSIBLE
+                for place, slot in product(range(len(ports)), self.slots)
+            ]
+        ).reshape(len(ports), len(self.slots))
         table = np.hstack((scores, np.full((len(ports), len(ports)), LEFT_OUT)))
         _, columns = linear_sum_assignment(table, maximize=True)
         return [
@@ -155,9 +156,10 @@ def assign_kind_roles(
     taken = set(declared.values())
     free = [port for port in ports if port.name not in declared]
     trial = _Trial(ports, kinds, declared, settings.constants, ask)
-    guesses = guesser.assign(free, lambda _, slot: slot not in taken)
+    allowed = {pair for pair in product(range(len(free)), guesser.slots) if pair[1] not in taken}
+    guesses = guesser.assign(free, allowed)
     if all(slot is not None for slot, _ in guesses):
-        guesses = _ask_around(guesser, free, guesses, taken, trial)
+        guesses = _ask_around(guesser, free, guesses, allowed, trial)
     known = dict(zip((port.name for port in free), guesses, strict=True))
     slots = {name: slot for name, (slot, _) in known.items() if slot is not None}
     for name, slot in declared.items() if len(slots) == len(free) else ():
@@ -193,32 +195,21 @@ def _ask_around(
     guesser: Guesser,
     free: list[InputPort],
     guesses: list[tuple[Slot | None, float]],
-    taken: set[Slot],
+    allowed: set[tuple[int, Slot]],
     trial: "_Trial",
 ) -> list[tuple[Slot | None, float]]:
     """Guesses that pass when the model is asked; those that are given where nothing passes."""
-    tables = [k for k, (slot, _) in enumerate(guesses) if slot and slot.role == "features"]
+    tables, pairs = (
+        [k for k, (slot, _) in enumerate(guesses) if slot and slot.role == role]
+        for role in ("features", "edges")
+    )
     for order in _orders(guesser, free, tables):
-        slots = {free[k].name: slot for k, (slot, _) in enumerate(guesses) if slot is not None}
-        slots |= {free[k].name: slot for k, slot in zip(tables, order, strict=True)}
-        pairs = [k for k, (slot, _) in enumerate(guesses) if slot and slot.role == "edges"]
-        fits = {
-            (k, slot)
-            for k in pairs
-            for slot in guesser.slots
-            if slot.role == "edges"
-            and slot not in taken
-            and trial.passes(slots, free[k].name, slot)
-        }
         held = dict(zip(tables, order, strict=True))
-        again = guesser.assign(
-            free,
-            lambda place, slot, held=held, fits=fits: (  # type: ignore[misc]
-                slot not in taken
-                and (place not in held or slot == held[place])
-                and (slot.role != "edges" or (place, slot) in fits)
-            ),
-        )
+        slots = {free[k].name: held.get(k, slot) for k, (slot, _) in enumerate(guesses) if slot}
+        edges = {(k, slot) for k, slot in allowed if slot.role == "edges"}
+        fits = {(k, s) for k, s in edges if k in pairs and trial.passes(slots, free[k].name, s)}
+        kept = {(k, slot) for k, slot in allowed - edges if held.get(k, slot) == slot}
+        again = guesser.assign(free, kept | fits)
         if all(slot is not None for slot, _ in again):
             for k in pairs:
                 others = {slot for place, slot in fits if place == k}

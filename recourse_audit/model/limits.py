@@ -46,10 +46,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def call_within(seconds: float, call: Callable[[], Answer], stop: Callable[[], None]) -> Answer:
-    """Run a call in another thread, and wait for its result.
-
-    `stop` tells the call to end, when time is up or the wait is interrupted.
-    """
+    """Run a call in another thread; `stop` tells it to end, if time is up or on an interrupt."""
     calls = _idle.pop() if _idle else _start_thread()
     future: Future[Answer] = Future()
     calls.put(partial(_settle, future, call))

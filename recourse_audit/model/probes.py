@@ -35,7 +35,6 @@ from recourse_audit.model.probe_graphs import (
     with_arcs,
 )
 from recourse_audit.model.queries import Pool, Union, join_graphs, list_once, single_graph
-from recourse_audit.model.roles import OutputPort
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.model.split_queries import SplitFeeder
 from recourse_audit.records.model import KindProbe, NoteCode, ProbeReport, RelationProbe
@@ -179,9 +178,8 @@ def identify_output(
             f"{model.origin}: model.output says score, but the output has {columns} columns; a "
             "score is one number per node"
         )
-    output: OutputPort = replace(
-        model.signature.output, kind=kind, why=why, columns=columns, classes=max(columns, 2)
-    )
+    classes = max(columns, 2)
+    output = replace(model.signature.output, kind=kind, why=why, columns=columns, classes=classes)
     model.with_output(output)
     return [pool for pool, _ in usable]
 
@@ -458,8 +456,7 @@ class Prober:
         """Mark the rows that differ at all: an answer that nothing reached keeps every bit."""
         noise = STANDARD_ERRORS * np.hypot(first.error, other.error)
         with np.errstate(invalid="ignore"):  # two infinite answers: neither moved
-            moved: NDArray[np.bool_] = np.any(np.abs(first.mean - other.mean) > noise, axis=1)
-        return moved
+            return np.asarray(np.any(np.abs(first.mean - other.mean) > noise, axis=1))
 
 
 def with_declared_depth(report: ProbeReport, declared: int) -> ProbeReport:

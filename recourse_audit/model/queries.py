@@ -274,12 +274,7 @@ class Feeder:
             self.arc_room = max(arcs - (nodes or arcs // 2), 1)
             self.node_room = max(arcs // 2 - 1, 1) if nodes is None else self.node_room
         self.carried: Ints | None = None  # columns of the features; all, unless there is a head
-        self._inputs = [
-            (port, np.dtype(port.dtype), port.has_batch_axis)
-            for port in signature.inputs
-            if port.role is not None
-        ]
-        self._writers: dict[Role, Callable[[Prepared, InputPort], np.ndarray]] = {
+        writers: dict[Role, Callable[[Prepared, InputPort], np.ndarray]] = {
             "features": lambda p, _: pad(select_carried(p.query.features, self.carried), p.nodes),
             "edges": self._edges,
             "sources": lambda p, _: p.ends[0],
@@ -296,6 +291,11 @@ class Feeder:
             "node_type": self._node_types,
             "constant": lambda _, port: fixed_value(port, self._constants),
         }
+        self._inputs = [
+            (port, np.dtype(port.dtype), port.has_batch_axis, writers[port.role])
+            for port in signature.inputs
+            if port.role is not None
+        ]
         if settings.normalisation != "none" and not self._weighted:
             raise ModelError(
                 f"{settings.path}: model.normalisation is {settings.normalisation!r}, but no input "
@@ -305,9 +305,8 @@ class Feeder:
     def fill(self, query: Query) -> dict[str, np.ndarray]:
         prepared = self._prepare(query)
         feeds = {}
-        for port, dtype, batched in self._inputs:
-            assert port.role is not None
-            value = np.asarray(self._writers[port.role](prepared, port), dtype=dtype)
+        for port, dtype, batched, write in self._inputs:
+            value = np.asarray(write(prepared, port), dtype=dtype)
             feeds[port.name] = value[None] if batched else value
         return feeds
 

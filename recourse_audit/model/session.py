@@ -12,7 +12,7 @@ and every call ends when its time is up or when it asks for more memory than it 
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -138,10 +138,7 @@ class Session(SealedFile):
             self._session = self._open()
         session = self._open(keeps_memory=False) if alone else self._session
         options = onnxruntime.RunOptions()
-
-        def run() -> list[NDArray[Any]]:
-            answers: list[NDArray[Any]] = session.run(names, feeds, options)
-            return answers
+        run: Callable[[], list[NDArray[Any]]] = partial(session.run, names, feeds, options)
 
         def stop() -> None:
             options.terminate = True
@@ -170,12 +167,11 @@ class Session(SealedFile):
         with self.open_private() as (content, folder):
             options.add_session_config_entry(_DATA_FOLDER, str(folder))
             try:
+                hold = partial(self._memory.hold, partial(_session, content, options))
                 return call_within(
                     self._seconds,
-                    lambda: self._memory.hold(
-                        lambda: _session(content, options), keeps=keeps_memory
-                    ),
-                    lambda: options.set_load_cancellation_flag(True),
+                    partial(hold, keeps=keeps_memory),
+                    partial(options.set_load_cancellation_flag, True),
                 )
             except FAILURES as error:
                 self._check_limits(error, "open", "to be opened")

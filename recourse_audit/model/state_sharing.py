@@ -50,9 +50,6 @@ _MASK = (1 << _BITS) - 1
 _ODD = 0x9E3779B97F4A7C15
 
 
-# ---------------------------------------------------------------- words
-
-
 def word_of(numbers: NDArray[np.integer], salt: int) -> Words:
     """The words of some numbers, none of them negative; another salt gives other words."""
     largest, digit = int(numbers.max(initial=0)), 1
@@ -102,9 +99,6 @@ def _table(salt: int, digit: int) -> Words:
     if digit:
         words[0] = 0  # leading zeros change nothing
     return words
-
-
-# ---------------------------------------------------------------- many edits of one graph
 
 
 class SharedQuery(NamedTuple):

@@ -92,10 +92,8 @@ class ActionTable:
     `assignments`).
 
     The first `tie_actions` are about ties. `own` actions change the subject's own ties, or set an
-    attribute. Those of one `group` exclude each other: what becomes of a tie, or the levels of a
-    family. `denied`
-    counts the ties that only the deny list forbids; `unreachable` are levels that only an implied
-    attribute forbids.
+    attribute. `denied` counts the ties that only the deny list forbids; `unreachable` are levels
+    that only an implied attribute forbids.
     """
 
     def __init__(

@@ -145,10 +145,7 @@ class Attribute:
 def read_attribute(
     graph: Graph, name: str, rule: AttributeRule | None, labels: Iterable[str] | None = None
 ) -> Attribute:
-    """A column in the units of its rule; bounds that the rule leaves open are those of the graph.
-
-    A category has the labels of its encoding, if there are any, or else those in the graph.
-    """
+    """A column in its rule's units; bounds and labels that are left open are the graph's."""
     if is_category(graph, name):
         known = np.unique(population_column(graph, name)).tolist() if labels is None else labels
         return Attribute(name=name, labels=tuple(map(str, known)))

@@ -212,11 +212,10 @@ class Policy:
         """Refuse rules for ties that cannot be meant; mark the kinds that are never suggested."""
         recourse, kinds = self.settings, self.graph.ties.kinds
         for place, kind in enumerate(recourse.never):
-            known = (*kinds, *node_kinds)
-            if kind not in known:
+            if kind not in (*kinds, *node_kinds):
+                hint = _hint(kind, (*kinds, *node_kinds))
                 raise SettingsError(
-                    f"recourse.never[{place}]: there is no kind of tie {kind!r}; "
-                    f"{_hint(kind, known)}"
+                    f"recourse.never[{place}]: there is no kind of tie {kind!r}; {hint}"
                 )
         denied = np.array([is_denied(kind) or kind in recourse.never for kind in kinds], bool)
         for place, rule in enumerate(recourse.ties):
@@ -225,11 +224,8 @@ class Policy:
                 hint = _hint(rule.kind, kinds, ANY)
                 raise SettingsError(f"{key}.kind: there is no kind of tie {rule.kind!r}; {hint}")
             if rule.to_kind is not None and rule.to_kind not in self.far_names:
-                hint = (
-                    near_matches(rule.to_kind, self.far_names)
-                    if self.far_names
-                    else "no column of the nodes says what kind each is (recourse.node_kind)"
-                )
+                hint = "no column of the nodes says what kind each is (recourse.node_kind)"
+                hint = near_matches(rule.to_kind, self.far_names) if self.far_names else hint
                 raise SettingsError(
                     f"{key}.to_kind: there is no kind of node {rule.to_kind!r}; {hint}"
                 )

@@ -262,13 +262,10 @@ def _spread_of_features(graph: Graph) -> Floats:
 
 def _hops(ends: Ints, nodes: int, subject: int, depth: int | None) -> Ints:
     """How far each node is from the subject; without a known depth all are equally far."""
-    if depth is None:
-        hops = np.ones(nodes, np.int64)
-        hops[subject] = 0
-        return hops
-    hops = np.full(nodes, depth + 2)
+    most = 0 if depth is None else depth + 1
+    hops = np.full(nodes, most + 1)
     hops[subject] = 0
-    for hop in range(1, depth + 2):
+    for hop in range(1, most + 1):
         for way in (ends, ends[::-1]):
             next_to = way[1][hops[way[0]] == hop - 1]
             hops[next_to] = np.minimum(hops[next_to], hop)

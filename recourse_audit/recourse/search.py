@@ -163,10 +163,7 @@ class RecourseSearch:
     def _confirm(
         self, verifier: Verifier, rows: Ints, answers: Sequence[Floats]
     ) -> tuple[Floats, Mask]:
-        """The answers for what is to be offered, and a mark on those that the whole graph gave.
-
-        The whole graph is asked about where it is not too large.
-        """
+        """The answers for what is to be offered, and which of them the whole graph gave."""
         if not answers:
             return np.empty((0, self._edited.batcher.answer_width)), np.empty(0, bool)
         known = np.array(answers)

@@ -148,10 +148,7 @@ def _groups(queries: Sequence[ReachQuery]) -> Iterator[list[int]]:
 
 
 def _decisions_with(edited: EditedGraph, people: Ints, answers: Floats) -> Decisions:
-    """The decisions on everybody, with new answers for some people.
-
-    Rounding moves nobody: whoever did not move by more keeps their answer, and their rank.
-    """
+    """The decisions on everybody, with new answers for some; rounding moves nobody."""
     rule, before = edited.decisions.rule, edited.everybody[people]
     moved = rule.has_moved(before, answers, CLOSE * edited.noise)
     everybody = edited.everybody.copy()

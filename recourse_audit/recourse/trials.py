@@ -198,10 +198,7 @@ class Verifier:
         return "whole graph" if self.asked.way == "whole" else "neighbourhood"
 
     def answers(self, combinations: Ints) -> Floats:
-        """The answers for the subject, one row per combination.
-
-        A row is NaN where an export of fixed size has no room for the graph with these changes.
-        """
+        """One row per combination; NaN where an export of fixed size has no room for it."""
         self.evaluations += len(combinations)
         answers, fits = self._ask(combinations)
         if self.asked.way != "whole":
@@ -430,10 +427,7 @@ class Trials:
         return rows[fresh]
 
     def _try(self, rows: Ints, source: str) -> bool:
-        """Put combinations to the model, in order, as far as the budget allows.
-
-        False if the model had no room for some of them.
-        """
+        """Ask about combinations in order, within the budget; False if some had no room."""
         unasked = self.without_room
         while len(rows) and self._left > 0:
             if len(rows) > AT_ONCE and not self.successes:

@@ -402,11 +402,7 @@ def _without_rule(policy: Policy, change: ValueChange) -> Movement:
 
 
 def reasons_against(policy: Policy, typed: ActionTable, depth: int | None) -> Iterator[Forbidden]:
-    """Why the policy would not suggest the changes of a table to its subject.
-
-    `typed` are changes that somebody chose by hand. Each is looked up in the table of what is
-    permitted; then all of them are judged together.
-    """
+    """Why the policy would not suggest typed changes to their subject: each, then together."""
     permitted = action_table(policy, typed.subject, depth)
     for action, record in enumerate(typed.records(np.arange(len(typed)))):
         reason = (
