@@ -88,7 +88,6 @@ class StateSharing:
         return np.concatenate(answers)
 
     def field(self, edits: Edits) -> ArrivingField:
-        """What matters to the nodes that edits ask about."""
         asked = np.unique(edits.asked[1])
         if len(asked) == 1 and not edits.added.shape[1]:
             return self.field_around(int(asked[0]))
@@ -153,10 +152,7 @@ class EditedGraph:
         return {"shared": self.sharing, "field": self.depth, "whole": 0}[way] is not None
 
     def answers(self, edits: Edits, way: Way) -> tuple[Floats, Mask]:
-        """One answer for each node that an edit asks about, edit after edit.
-
-        Also says which there are: an export of fixed size may have no room for an edited graph.
-        """
+        """One answer for each node asked about, edit after edit; and which of them had room."""
         if way == "shared":
             assert self.sharing is not None
             return self.sharing.answers(edits), np.ones(edits.asked.shape[1], bool)

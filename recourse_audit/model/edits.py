@@ -136,7 +136,6 @@ class Field:
 
     @property
     def union(self) -> Union:
-        """The field as a query of one graph."""
         return single_graph(self.nodes, self.sources, self.targets, self.ties)
 
 

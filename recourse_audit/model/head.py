@@ -228,13 +228,7 @@ def with_head(
 
 
 def probe_head(model: OnnxModel, pool: Pool) -> None:
-    """Ask a head again about embeddings of small graphs: all, some, one, in another order.
-
-    Raises
-    ------
-    ModelError
-        The head does not take what there is, or it is random, or not row by row.
-    """
+    """Ask a head again about embeddings; refuse one that is random, or not row by row."""
     if not isinstance(model, ChainedModel):
         return
     head, body, generator = model.head, model.body, np.random.default_rng(GRAPHS)

@@ -59,13 +59,7 @@ def choose_output(
     classes: int | None = None,
     seed: int = 0,
 ) -> None:
-    """Measure all outputs, and read decisions from the one that is beyond doubt.
-
-    Raises
-    ------
-    ModelError
-        No output has one row per node, or several could hold the decision.
-    """
+    """Measure all outputs; read decisions from the one beyond doubt, or refuse the model."""
     survey = OutputSurvey(model, pools, np.random.default_rng([seed, 1]))
     model.with_outputs(survey.list_outputs())
     model.with_output(_Choice(model, settings, survey, classes).choose())

@@ -92,9 +92,7 @@ def probe(
         plain = settings.model_copy(update={"output": None})
         pools = identify_output(model.body, plain, pools, generator)
     report = replace(Prober(model, pools, generator, columns).report(), padded=padded)
-    if settings.depth is None:
-        return report
-    return with_declared_depth(report, settings.depth)
+    return report if settings.depth is None else with_declared_depth(report, settings.depth)
 
 
 def needs_padding(model: OnnxModel, pools: Sequence[Pool], generator: np.random.Generator) -> bool:

@@ -78,14 +78,12 @@ class SplitFeeder:
 
     def sizes(self, query: Query) -> tuple[int, int]:
         """How many nodes have a row in the output, and how many arcs the model is told of."""
-        split = self._split(query)
-        arcs = sum(map(len, split.arcs))
-        padding = PADDING * len(split.arcs) if self.pads else 0
-        return self.locate(query)[1], arcs + padding
+        arcs = self._split(query).arcs
+        return self.locate(query)[1], sum(map(len, arcs)) + PADDING * self.pads * len(arcs)
 
     def locate(self, query: Query) -> tuple[Ints, int]:
         """Where an output has the rows asked about, and how many rows it has."""
-        padding = PADDING if self.pads else 0
+        padding = PADDING * self.pads
         if self.joined:
             return query.rows, len(query.nodes) + padding * len(self._kinds.names)
         split = self._split(query)

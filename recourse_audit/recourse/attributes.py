@@ -260,7 +260,6 @@ class Movement:
         yield from {"up": (1,), "down": (-1,), "any": (1, -1)}[self.rule.direction]
 
     def values_of(self, graph: Graph, subject: int) -> tuple[Value, ...]:
-        """A person's values of the attribute and of those that move along with it."""
         return tuple(attribute.of(graph, subject) for attribute in self.attributes)
 
     def levels(self, graph: Graph, subject: int) -> Levels:

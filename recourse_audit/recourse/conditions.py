@@ -101,11 +101,11 @@ def every(group: Ints, size: int, new: Ints | None = None) -> Ints:
     return rows
 
 
-def count_possible(table: ActionTable, most: int) -> int:
-    """How many combinations rules permit one by one, whatever implied attributes forbid."""
+def count_possible(table: ActionTable, most: int, *, all_levels: bool = True) -> int:
+    """How many combinations rules permit, with levels that an implied attribute forbids or not."""
     unreachable = [
         np.full(levels.left_out.total(), table.tie_actions + movement.family)
-        for movement, levels in table.unreachable
+        for movement, levels in (table.unreachable if all_levels else ())
     ]
     sets = np.concatenate((table.group[table.tie_actions :], *unreachable))
     return sum(_joined(tie_counts(table, most), counts(sets, most))[1:])
@@ -167,8 +167,7 @@ class SubjectConditions:
         """How many combinations of at most so many changes are left out, and why."""
         table, texts = self.table, self._conditions.texts
         broken = self._count_broken(max_changes) if self._apply else Counter[int]()
-        sets = counts(table.group[table.tie_actions :], max_changes)
-        permitted = sum(_joined(tie_counts(table, max_changes), sets)[1:])
+        permitted = count_possible(table, max_changes, all_levels=False)
         return LeftOut(
             implications=count_possible(table, max_changes) - permitted,
             conditions=None if broken is None else sum(broken[n] for n in range(len(texts))),

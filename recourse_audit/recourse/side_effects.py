@@ -74,7 +74,6 @@ class OtherPeople:
                 yield _decisions_with(self._asked.edited, reached, part)
 
     def _write(self, combinations: Sequence[Ints]) -> Edits:
-        """Combinations as edits that ask about everybody whom they can reach."""
         people = [self._people(combination) for combination in combinations]
         edit = np.repeat(np.arange(len(combinations)), [len(reached) for reached in people])
         rows = as_rows([combination.tolist() for combination in combinations])

@@ -194,7 +194,6 @@ class Verifier:
 
     @property
     def asked_on(self) -> AskedOn:
-        """Where: on the subject's "neighbourhood" or on the "whole graph"."""
         return "whole graph" if self.asked.way == "whole" else "neighbourhood"
 
     def answers(self, combinations: Ints) -> Floats:
