@@ -160,7 +160,7 @@ class Signature:
     @property
     def fixed_nodes(self) -> int | None:
         """The number of nodes the export was frozen to, if it was."""
-        return self._first_size(("features", "adjacency", "node_ids", "batch"))
+        return self._first_size("features", "adjacency", "node_ids", "batch")
 
     @property
     def fixed_arcs(self) -> int | None:
@@ -169,11 +169,9 @@ class Signature:
         size = None if edges is None else edges.inner[0 if edges.by_row else 1]
         if isinstance(size, int):
             return size
-        return self._first_size(
-            ("sources", "targets", "edge_weight", "edge_attributes", "edge_type")
-        )
+        return self._first_size("sources", "targets", "edge_weight", "edge_attributes", "edge_type")
 
-    def _first_size(self, roles: tuple[Role, ...]) -> int | None:
+    def _first_size(self, *roles: Role) -> int | None:
         """The size of the first axis of whichever of these inputs fixes it."""
         ports = (self.port(role) for role in roles)
         sizes = (port.inner[0] for port in ports if port is not None)

@@ -225,9 +225,7 @@ def _session(content: bytes, options: onnxruntime.SessionOptions) -> onnxruntime
 
 def element_type(name: str) -> str:
     """The numpy name of what a tensor holds, or the runtime's own where there is none."""
-    if not name.startswith("tensor("):
-        return name
-    inner = name.removeprefix("tensor(").removesuffix(")")
+    inner = name.removeprefix("tensor(").removesuffix(")") if name.startswith("tensor(") else name
     return _TYPES.get(inner, inner)
 
 

@@ -55,11 +55,8 @@ class OtherPeople:
 
     def decisions(self, combination: Ints) -> Decisions:
         """The decisions after the actions; under any rule but a quota, those before them."""
-        decisions = self._asked.edited.decisions
-        if not decisions.depends_on_others:
-            return decisions
-        [after] = self.decisions_after([combination])
-        return after
+        now = self._asked.edited.decisions
+        return next(self.decisions_after([combination])) if now.depends_on_others else now
 
     def decisions_after(self, combinations: Sequence[Ints]) -> Iterator[Decisions]:
         """The decisions after each of many combinations, several of them in one query."""
