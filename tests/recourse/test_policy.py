@@ -270,7 +270,10 @@ def test_candidates_are_found_from_both_ends(tmp_path: Path) -> None:
         ("source,target\na,z\n", "line 2: 'z' in column 'target' is not the id of a node"),
         ("source,target,colour\na,f,red\n", "'colour'"),
         ("source,target\na,a\n", "line 2: is a tie from a node to itself"),
-        ("source,to\na,b\n", "new.csv: there is no column 'target'; choose from 'source', 'to'"),
+        (
+            "source,to\na,b\n",
+            "new.csv: there is no column 'target' (from graph.target); choose from 'source', 'to'",
+        ),
         (
             "source,target,kind\na,f,payment\na,f,payments\n",
             "line 3: 'payments' is not a kind of tie in the graph; did you mean 'payment'?",
