@@ -354,11 +354,6 @@ def gaps_axis(values: Sequence[float], concern: float) -> Axis:
     return Axis(low=low, high=high, ticks=places, line=0.0, shade=(concern, high), width=CARD)
 
 
-def gap_strip(axis: Axis, gap: float, interval: Interval | None, alt: str) -> Picture:
-    """A gap with its interval."""
-    return Strip(axis, alt, GAP_ROW).estimate(gap, interval).picture()
-
-
 # ---------------------------------------------------------------------- effort
 
 CURVE = Scale(low=0.0, high=1.0, start=58.0, end=8.0)  # shares, from the bottom to the top

@@ -12,7 +12,6 @@ from html import unescape
 from typing import Any, Protocol, TypeVar
 
 from recourse_audit.records.group_figures import (
-    ActionFigures,
     ActionSet,
     Comparison,
     ErrorGap,
@@ -29,6 +28,7 @@ from recourse_audit.records.group_figures import (
 from recourse_audit.records.groups import Change, Finding, GroupReport, GroupTable
 from recourse_audit.records.recourse import SEARCHED, CommonAction, RecourseStatus
 from recourse_audit.render.drawing import (
+    GAP_ROW,
     Axis,
     Part,
     Picture,
@@ -36,7 +36,6 @@ from recourse_audit.render.drawing import (
     axis_row,
     effort_strip,
     effort_ticks,
-    gap_strip,
     gaps_axis,
     share_bar,
 )
@@ -180,12 +179,6 @@ class GroupPage:
         shown = self.findings("single", "gap shown")
         worse = ((gap.table, gap.group if gap.worse == "group" else gap.reference) for gap in shown)
         return [self.people(*names) for names in dict.fromkeys(worse)]
-
-    @property
-    def is_sampled(self) -> bool:
-        """Whether any test rests on a sample of those compared."""
-        found = (gap.precision for table in self.report.tables for gap in table.comparisons)
-        return any(precision is not None and precision.sampled for precision in found)
 
     # ------------------------------------------------------------------ names
 
@@ -360,7 +353,7 @@ class GroupPage:
 
     def draw_gap(self, gap: Comparison, alt: str) -> Picture:
         """A gap with its interval; right is worse."""
-        return gap_strip(self.axis, gap.gap, gap.gap_interval, alt)
+        return Strip(self.axis, alt, GAP_ROW).estimate(gap.gap, gap.gap_interval).picture()
 
     def draw_axis(self) -> Picture:
         """The figures below the plot."""
@@ -386,11 +379,6 @@ class GroupPage:
         """How far the record and the model agree; nothing without a record."""
         found = self.report.agreement
         return () if found is None else agreement_sentences(found, self.words)
-
-    @property
-    def confidence(self) -> str:
-        """How sure intervals are: 95%."""
-        return self.words.whole_percent(1 - self.report.alpha)
 
     @property
     def result_words(self) -> list[str]:
@@ -512,12 +500,6 @@ class GroupPage:
     def members(self, chosen: ActionSet) -> tuple[CommonAction, ...]:
         """The changes of a set."""
         return tuple(self.report.common_actions.actions[place].action for place in chosen.actions)
-
-    @property
-    def helpful(self) -> list[ActionFigures]:
-        """The changes with figures."""
-        actions = self.report.common_actions.actions
-        return [one for one in actions if one.served.everybody is not None]
 
     @property
     def sets(self) -> list[ActionSet]:

@@ -197,7 +197,8 @@ class Words:
 
     def day(self, day: date | str) -> str:
         """A date in full; as text it is 2026-11-16."""
-        return format_day(date.fromisoformat(day) if isinstance(day, str) else day, self._locale)
+        day = date.fromisoformat(day) if isinstance(day, str) else day
+        return str(format_date(day, format="long", locale=self._locale))
 
     def listed(self, items: Sequence[str]) -> str:
         """Several things as a sentence lists them."""
@@ -241,9 +242,9 @@ class Words:
 
     def forms_of(self, name: str) -> tuple[str, ...]:
         """The singular of a name, and its plural if there is one."""
-        for own in self._own:
-            if name in own.names:
-                return tuple(map(plain, own.names[name]))
+        forms = self._find(lambda own: own.names.get(name))
+        if forms is not None:
+            return tuple(map(plain, forms))
         if name:
             self.missing.add(name)
         return (plain(name).replace("_", " "),)
@@ -347,10 +348,12 @@ class Words:
         """The number of the plural form for a number, by the rule of a file."""
         try:
             form = self._rules[file](count)
+            if form < 0:
+                raise ArithmeticError(f"it gives the form {form}")
         except ArithmeticError as error:
-            raise _bad_plural(file, count, str(error)) from None
-        if form < 0:
-            raise _bad_plural(file, count, f"it gives the form {form}")
+            raise TemplateError(
+                f"{file}: the rule in Plural-Forms fails for {count} ({error}); correct it"
+            ) from None
         return form
 
     def _find_message(self, key: str) -> tuple[str, ...]:
@@ -403,20 +406,9 @@ def _number(level: str) -> float | None:
         return None
 
 
-def _bad_plural(file: str, count: int, reason: str) -> TemplateError:
-    return TemplateError(
-        f"{file}: the rule in Plural-Forms fails for {count} ({reason}); correct it"
-    )
-
-
 def _wide_spaces(text: str) -> str:
     """Replace narrow spaces, which few fonts have, with spaces of normal width."""
     return text.replace("\N{NARROW NO-BREAK SPACE}", "\N{NO-BREAK SPACE}")
-
-
-def format_day(day: date, locale: Locale | str = BRITISH) -> str:
-    """A date in full: 16 November 2026."""
-    return str(format_date(day, format="long", locale=locale))
 
 
 def _locale(language: str) -> Locale:

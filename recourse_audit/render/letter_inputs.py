@@ -20,7 +20,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Literal, NewType, Self, TypeVar
+from typing import Literal, NewType, Self
 from unicodedata import category
 
 from pydantic import Field, ValidationError, model_validator
@@ -246,22 +246,15 @@ def check_sign_off(profile: Profile, settings: LetterSettings) -> None:
 # ---------------------------------------------------------------- files that staff write
 
 
-Row = TypeVar("Row")
-
-
 def full_id(own: str, prefix: str) -> str:
     """An id that staff wrote; without its kind, it is that of the kind that is decided on."""
     return own if own.startswith(prefix) else prefix + own
 
 
-def _in_full(rows: Iterable[tuple[str, str, Row]], prefix: str) -> Iterator[tuple[str, str, Row]]:
-    return ((place, full_id(own, prefix), row) for place, own, row in rows)
-
-
 def read_reasons(path: Path, *, most: int, prefix: str = "") -> dict[str, tuple[Reason, ...]]:
     """The confirmed reasons of each person, by id; more than `most` are refused."""
     reasons: dict[str, tuple[Reason, ...]] = {}
-    for place, own, texts in _in_full(_columns(path, "reason", table="reasons"), prefix):
+    for place, own, texts in _columns(path, "reason", prefix, table="reasons"):
         for text in texts:
             if len(text) > LONGEST:
                 raise InputError(
@@ -285,7 +278,7 @@ def read_addresses(
     The column `name` is a line of the address as well, and the name in the greeting.
     """
     addresses: dict[str, Addressee] = {}
-    for place, own, row in _in_full(_rows(path, "line1"), prefix):
+    for place, own, row in _rows(path, prefix, "line1"):
         if own in addresses:
             raise InputError(f"{path}{place}: has a second address for {own}; keep one of them")
         lines = [text for column, text in row.items() if text and column not in details]
@@ -317,7 +310,7 @@ def read_reviews(path: Path, prefix: str = "") -> dict[str, Review]:
     The table of the letters' folder has these columns, so that a reviewer can fill it in.
     """
     reviews: dict[str, Review] = {}
-    for place, own, row in _in_full(_rows(path), prefix):
+    for place, own, row in _rows(path, prefix):
         if not {"reviewer", "reviewed"} <= set(row):
             raise InputError(
                 f"{path}: needs columns named id, reviewer and reviewed (got id, {', '.join(row)})"
@@ -386,12 +379,11 @@ class Mentions:
         self._names: dict[str, list[str]] = {}
         self._everybody = everybody
         self._ids: dict[tuple[str, ...], str] | None = None
-        allowed = () if reasons is None else _columns(reasons, ALLOW, table=ALLOW)
-        for _, own, texts in _in_full(allowed, prefix):
+        allowed = () if reasons is None else _columns(reasons, ALLOW, prefix, table=ALLOW)
+        for _, own, texts in allowed:
             words = {words_of(word) for text in texts for word in text.split(";")}
             self._allowed.setdefault(own, set()).update(words)
-        named = () if names is None else _rows(names, NAME, only=columns)
-        for _, own, row in _in_full(named, prefix):
+        for _, own, row in () if names is None else _rows(names, prefix, NAME, only=columns):
             self._names.setdefault(own, []).extend(filter(None, row.values()))
 
     def find(
@@ -461,28 +453,30 @@ def _runs(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 # ---------------------------------------------------------------- tables
 
 
-def _columns(path: Path, prefix: str, *, table: str) -> Iterator[tuple[str, str, list[str]]]:
-    """For each row: its place, the id, and the texts in columns whose names have the prefix."""
+def _columns(
+    path: Path, start: str, prefix: str, *, table: str
+) -> Iterator[tuple[str, str, list[str]]]:
+    """For each row: its place, the id, and the texts in columns whose names start so."""
     if path.suffix == ".toml":
-        yield from _toml(path, table)
+        yield from _toml(path, table, prefix)
         return
-    for place, own, row in _rows(path, "" if prefix == ALLOW else f"{prefix}1", prefix):
+    for place, own, row in _rows(path, prefix, "" if start == ALLOW else f"{start}1", start):
         yield place, own, [text for text in row.values() if text]
 
 
 def _rows(
-    path: Path, example: str = "", prefix: str = "", only: Collection[str] = ()
+    path: Path, prefix: str = "", example: str = "", start: str = "", only: Collection[str] = ()
 ) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """For each row of a CSV file: its place, the id, and the texts in columns with the prefix.
+    """For each row of a CSV file: its place, the id in full, and the texts in columns by name.
 
-    With an `example` of a column, there must be at least one; with `only`, the columns with these
-    names.
+    With an `example` of a column, there must be at least one; `start` is what the names of columns
+    start with, and `only` are the names themselves.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             table = csv.DictReader(file, strict=True)
             columns = list(table.fieldnames or ())
-            others = [name for name in columns if name != "id" and name.startswith(prefix)]
+            others = [name for name in columns if name != "id" and name.startswith(start)]
             if "id" not in columns or (example and not others):
                 raise InputError(
                     f"{path}: needs a column named id and at least one more, such as "
@@ -508,12 +502,12 @@ def _rows(
                         "put text that contains a comma in quotation marks"
                     )
                 texts = {name: _text(path, row[name] or "") for name in chosen}
-                yield f", line {table.line_num}", unguard(row["id"]), texts
+                yield f", line {table.line_num}", full_id(unguard(row["id"]), prefix), texts
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise _unreadable(path, error) from None
 
 
-def _toml(path: Path, key: str) -> Iterator[tuple[str, str, list[str]]]:
+def _toml(path: Path, key: str, prefix: str) -> Iterator[tuple[str, str, list[str]]]:
     try:
         table = read_toml(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -529,7 +523,11 @@ def _toml(path: Path, key: str) -> Iterator[tuple[str, str, list[str]]]:
     for own, texts in rows.items():
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise InputError(f"{path}: {key}.{own} must be a list of texts")
-        yield "", own, [line for line in (_text(path, text) for text in texts) if line]
+        yield (
+            "",
+            full_id(own, prefix),
+            [line for line in (_text(path, text) for text in texts) if line],
+        )
 
 
 def _text(path: Path, text: str) -> str:

@@ -5,12 +5,18 @@ long it took per subject on the sample, until it has begun.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from threading import Timer
 from time import monotonic
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.progress import Progress as Bar
 
 from recourse_audit.render.text import number, plain
@@ -34,15 +40,7 @@ class AuditProgress:
         self._console = console
         self._clock = clock
         self._on_paper = on_paper
-        self._bar = Bar(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
+        self._bar = _bar(console, TextColumn("{task.fields[rate]}"))
         self._task = self._bar.add_task("", total=None, rate="")
         self._doing = ""
         self._total = self._before = self._done = self._queries = 0
@@ -85,7 +83,7 @@ class AuditProgress:
         """Print a message above the bar."""
         self._console.print(plain(text))
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """Remove the bar."""
         self._bar.stop()
 
@@ -105,18 +103,6 @@ class AuditProgress:
         if not self._console.is_terminal and now - self._reported >= SECONDS_BETWEEN:
             self._reported = now
             self._console.print(words)
-
-
-@contextmanager
-def audit_progress(
-    console: Console, clock: Callable[[], float], *, on_paper: float = 0.0
-) -> Iterator[AuditProgress]:
-    """Show the progress of an audit while the block runs."""
-    shown = AuditProgress(console, clock, on_paper=on_paper)
-    try:
-        yield shown
-    finally:
-        shown.stop()
 
 
 class Steps:
@@ -154,16 +140,7 @@ def progress(console: Console) -> Iterator[Steps]:
 
     No bar is shown for what ends within a second, or on a console that is not a terminal.
     """
-    bar = Bar(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}"),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+    bar = _bar(console, TimeElapsedColumn(), TextColumn("{task.fields[left]}"))
     start = Timer(SECONDS_BEFORE, bar.start)
     start.daemon = True
     start.start()
@@ -173,6 +150,12 @@ def progress(console: Console) -> Iterator[Steps]:
         start.cancel()
         start.join()
         bar.stop()
+
+
+def _bar(console: Console, *columns: ProgressColumn) -> Bar:
+    first = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn()
+    hidden = not console.is_terminal
+    return Bar(*first, *columns, console=console, transient=True, disable=hidden)
 
 
 def _duration(seconds: float) -> str:
@@ -189,17 +172,12 @@ def message_console() -> Console:
     return Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
-@contextmanager
-def steps_on_stderr(*, shown: bool) -> Iterator[Steps]:
+def steps_on_stderr(*, shown: bool) -> AbstractContextManager[Steps]:
     """A bar for a task that can be counted, if it is to be shown."""
-    console = message_console() if shown else Console(quiet=True)
-    with progress(console) as steps:
-        yield steps
+    return progress(message_console() if shown else Console(quiet=True))
 
 
-@contextmanager
-def audit_progress_on_stderr(*, shown: bool, on_paper: float = 0.0) -> Iterator[AuditProgress]:
+def audit_progress_on_stderr(*, shown: bool, on_paper: float = 0.0) -> closing[AuditProgress]:
     """How far an audit of many has come, if it is to be shown."""
     console = message_console() if shown else Console(quiet=True)
-    with audit_progress(console, monotonic, on_paper=on_paper) as running:
-        yield running
+    return closing(AuditProgress(console, monotonic, on_paper=on_paper))

@@ -47,7 +47,6 @@ from recourse_audit.render.text import printable
 
 Level = Literal["auditor", "reviewer", "subject"]
 LEVELS: tuple[Level, ...] = ("auditor", "reviewer", "subject")
-SOMEBODY = "another person"
 PROTECTED = "a protected attribute"
 LEFT_TO_THE_AUDITOR = "Something went wrong for this subject; the auditor's copy says what."
 
@@ -138,7 +137,7 @@ def redact(
     """
     if level == "auditor":
         return printable(report)
-    shown = _Redaction(report, level, frozenset(protected), words).shown(report)
+    shown = _Redaction(report, level, frozenset(protected), words or Words()).shown(report)
     assert isinstance(shown, SubjectReport)
     return printable(shown)
 
@@ -147,7 +146,7 @@ class _Redaction:
     """One report on its way to one kind of reader."""
 
     def __init__(
-        self, report: SubjectReport, level: Level, protected: frozenset[str], words: Words | None
+        self, report: SubjectReport, level: Level, protected: frozenset[str], words: Words
     ) -> None:
         self._subject = report.subject.id
         self._level = level
@@ -187,9 +186,7 @@ class _Redaction:
 
     def _without_quotes(self, record: Record) -> Record:
         """A record without texts that may quote anybody, and without protected columns."""
-        if isinstance(record, SubjectReport) and record.error:
-            return replace(record, error=LEFT_TO_THE_AUDITOR)
-        if isinstance(record, Recourse) and record.error:
+        if isinstance(record, SubjectReport | Recourse) and record.error:
             return replace(record, error=LEFT_TO_THE_AUDITOR)
         if isinstance(record, OwnData):
             columns = [column for column in record.columns if column.name not in self._protected]
@@ -200,13 +197,11 @@ class _Redaction:
         if person == self._subject:
             return person
         words, kind = self._words, self._kind_of(person)
-        name = kind if words is None or not kind else words.forms_of_kind(kind)[0]
+        name = words.forms_of_kind(kind)[0] if kind else ""
         if self._level == "subject":
-            return name or (SOMEBODY if words is None else words.say("subject.somebody"))
+            return name or words.say("subject.somebody")
         numbers = self._numbers.setdefault(kind, {})
         number = str(numbers.setdefault(person, len(numbers) + 1))
-        if words is None:
-            return f"{name or 'person'} {number}"
         return words.say("subject.node" if kind else "subject.person", kind=name, number=number)
 
     def _rename(self, people: object) -> object:

@@ -110,23 +110,6 @@ class SubjectPage:
         self.counterfactuals = () if report.moves_nothing else report.counterfactuals
         self.caveats = report.caveats if self.counterfactuals else ()
 
-    @property
-    def title_key(self) -> str:
-        """Which title says what was decided, and what own data alone would give."""
-        subject, own = self.report.subject, self.report.own_data
-        alone = own.alone if own is not None else None
-        if not subject.decision:
-            return "no_decision"
-        if self.without_ties:
-            return "no_ties"
-        if alone is None or not alone.decision:
-            return "decided"
-        if alone.decision == subject.decision:
-            return "same"
-        if alone.favourable == subject.favourable:
-            return "other"
-        return "approve" if alone.favourable else "refuse"
-
     # ------------------------------------------------------------------ own data and the ladder
 
     @cached_property
@@ -172,12 +155,6 @@ class SubjectPage:
         """The smallest effect that is worth a row or a sentence."""
         line = self.report.decision
         return NOTHING * abs(line.margin or 0.0) if line.has_score else NOTHING
-
-    @property
-    def has_tie_effects(self) -> bool:
-        """Whether it is known of every own tie what removing it alone does."""
-        carriers = self.report.carriers
-        return carriers is not None and 0 < carriers.own_ties == len(carriers.own)
 
     def draw_standing(self, column: OwnColumn, alt: str) -> Picture:
         """Where the subject stands among all, from the lowest value to the highest."""
@@ -394,19 +371,6 @@ class SubjectPage:
         return self.report.recourse is not None and self.report.recourse.status in SEARCHED
 
     @property
-    def has_letter(self) -> bool:
-        """Whether a clerk signs a letter about this report, and may read what to mind."""
-        return self.searched and self.shows_others and not self.report.error
-
-    @property
-    def needs_review(self) -> bool:
-        """Whether own data alone would be approved, and no option is known."""
-        own = self.report.own_data
-        return (
-            own is not None and own.alone is not None and own.alone.favourable and not self.options
-        )
-
-    @property
     def people_in_options(self) -> list[str]:
         """The others at the ends of ties that options change: no letter may name them."""
         changes = [change for option in self.options for change in self.changes_of(option.actions)]
@@ -495,14 +459,6 @@ class SubjectPage:
                 kept=", ".join(self.list_ties(kept)) or words.say("subject.none"),
             ),
         )
-
-    def caveats_on(self, number: int) -> list[Caveat]:
-        """The measured caveats on one counterfactual."""
-        return [
-            caveat
-            for caveat in self.report.caveats
-            if caveat.kind == "confounders" and caveat.counterfactual == number
-        ]
 
     # ------------------------------------------------------------------ evidence
 

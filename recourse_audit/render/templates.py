@@ -227,14 +227,7 @@ class Templates:
     def _source(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:
         """The text and the path of a template, which lies inside one of the folders."""
         path = self._found(name)
-        if path is None:
-            return None
-        try:
-            return path.read_text(encoding="utf-8"), str(path), lambda: True
-        except UnicodeDecodeError as error:
-            raise TemplateError(f"{path}: is not text in UTF-8 ({error.reason})") from None
-        except OSError as error:
-            raise TemplateError(f"{path}: cannot be read ({error.strerror})") from None
+        return None if path is None else (self.text(name), str(path), lambda: True)
 
     def _found(self, name: str) -> Path | None:
         for folder in self.folders:

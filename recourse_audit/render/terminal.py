@@ -5,7 +5,7 @@ is drawn in characters. What users wrote is text, whatever it contains; nothing 
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from html import escape
 from html.parser import HTMLParser
@@ -315,38 +315,25 @@ def html_of(record: Record) -> str:
 
     Whatever the record contains is text in the HTML, never markup.
     """
-    show = _view_of(record)
-    if show is None:
-        return f"<pre>{escape(repr(record))}</pre>"
     console = Console(
         record=True, file=StringIO(), width=COLUMNS, markup=False, highlight=False, emoji=False
     )
-    show(console)
-    return console.export_html(inline_styles=True, code_format=FRAME)
-
-
-def _view_of(record: Record) -> Callable[[Console], None] | None:
-    more = IN_A_NOTEBOOK
     match record:
         case SubjectReport():
-            warnings = probe_notes(record.probes)
-            return lambda console: show_subject(console, record, warnings, more=more)
+            show_subject(console, record, probe_notes(record.probes), more=IN_A_NOTEBOOK)
         case WhatIf():
-            return lambda console: show_what_if(console, record)
+            show_what_if(console, record)
         case StabilityReport():
-            return lambda console: show_stability(console, record)
+            show_stability(console, record)
         case GroupReport():
-            return lambda console: show_groups(console, record, more=more)
+            show_groups(console, record, more=IN_A_NOTEBOOK)
         case ModelReport():
-            return lambda console: _show_model_and_problem(console, record)
+            show_model(console, "Model", record, more=IN_A_NOTEBOOK)
+            if record.problem:
+                console.print(plain(record.problem))
         case _:
-            return None
-
-
-def _show_model_and_problem(console: Console, record: ModelReport) -> None:
-    show_model(console, "Model", record, more=IN_A_NOTEBOOK)
-    if record.problem:
-        console.print(plain(record.problem))
+            return f"<pre>{escape(repr(record))}</pre>"
+    return console.export_html(inline_styles=True, code_format=FRAME)
 
 
 # ---------------------------------------------------------------- pages as text

@@ -14,11 +14,12 @@ from recourse_audit.records.search import ObjectiveGrid
 from recourse_audit.render.charts import draw_objective_grid, draw_roll_out, draw_tree, place_tree
 from recourse_audit.render.drawing import (
     COLOURS,
+    GAP_ROW,
     Drawing,
     Picture,
+    Strip,
     effort_strip,
     figure,
-    gap_strip,
     gaps_axis,
     share_bar,
     short,
@@ -79,7 +80,7 @@ def some_curves(name: str = SAID) -> Picture:
 
 def some_gaps(name: str = SAID) -> Picture:
     axis = gaps_axis([-0.1, 0.3], 0.1)
-    return gap_strip(axis, 0.1, Interval(low=-0.1, high=0.3), name)
+    return Strip(axis, name, GAP_ROW).estimate(0.1, Interval(low=-0.1, high=0.3)).picture()
 
 
 def some_parts(name: str = SAID) -> Picture:

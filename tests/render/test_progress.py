@@ -1,6 +1,7 @@
 """Progress: a bar on a terminal; in a log, a line now and then for an audit, and nothing else."""
 
 import io
+from contextlib import closing
 from threading import Event
 
 import pytest
@@ -8,7 +9,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from recourse_audit.render import progress as module
-from recourse_audit.render.progress import audit_progress, progress
+from recourse_audit.render.progress import AuditProgress, progress
 
 
 class Clock:
@@ -72,7 +73,7 @@ def test_an_error_passes_through() -> None:
 
 def test_a_log_gets_a_line_now_and_then() -> None:
     file, clock = io.StringIO(), Clock()
-    with audit_progress(Console(file=file, width=200, soft_wrap=True), clock) as shown:
+    with closing(AuditProgress(Console(file=file, width=200, soft_wrap=True), clock)) as shown:
         shown.begin(1000, 200)
         for _ in range(8):
             clock.now += 4.0
@@ -88,7 +89,7 @@ def test_a_log_gets_a_line_now_and_then() -> None:
 
 def test_a_terminal_gets_a_bar() -> None:
     file, clock = io.StringIO(), Clock()
-    with audit_progress(Console(file=file, force_terminal=True, width=120), clock) as shown:
+    with closing(AuditProgress(Console(file=file, force_terminal=True, width=120), clock)) as shown:
         shown.begin(3, 0)
         clock.now += 7200.0
         shown.advance(1, 10)
@@ -99,7 +100,7 @@ def test_a_terminal_gets_a_bar() -> None:
 def test_what_follows_the_subjects_is_shown_and_its_time_is_counted() -> None:
     file, clock = io.StringIO(), Clock()
     console = Console(file=file, width=200, soft_wrap=True)
-    with audit_progress(console, clock, on_paper=0.5) as shown:
+    with closing(AuditProgress(console, clock, on_paper=0.5)) as shown:
         shown.stage("Asking the model about everybody")
         shown.begin(100, 0)
         clock.now += 10.0
@@ -120,7 +121,7 @@ def test_what_follows_the_subjects_is_shown_and_its_time_is_counted() -> None:
 
 def test_a_stage_that_cannot_be_counted_has_no_total_of_the_one_before() -> None:
     file, clock = io.StringIO(), Clock()
-    with audit_progress(Console(file=file, force_terminal=True, width=120), clock) as shown:
+    with closing(AuditProgress(Console(file=file, force_terminal=True, width=120), clock)) as shown:
         shown.begin(3, 0)
         shown.stage("Writing the tables")
     assert "Writing the tables" in file.getvalue()
