@@ -108,15 +108,12 @@ class _Renderer:
             return Failed(reason=f"internal error: {type(error).__name__}: {error}")
 
     def make(self, numbers: Run) -> Files:
-        """Make the files of a run of subjects."""
         if self._opened is None:
             stored = self._held.enter_context(open_stored_audit(self._job.bundle))
             self._opened = stored, self._job.factory(stored)
         stored, maker = self._opened
-        made: Files = {}
-        for number in numbers:
-            made |= maker.files(number, stored.report(number))
-        return made
+        made = (maker.files(number, stored.report(number)) for number in numbers)
+        return {name: content for files in made for name, content in files.items()}
 
 
 def _made(job: RenderJob, runs: "_Runs", workers: int) -> Iterator[tuple[Run, Files]]:

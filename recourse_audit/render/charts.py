@@ -247,13 +247,13 @@ def _place(variable: Variable) -> tuple[float, float]:
 
 
 def _role(rolled: RollOut, variable: Variable) -> str:
-    if variable == rolled.outcome:
-        return "outcome"
-    roles = ("treatment", rolled.treatment), ("mediator", rolled.mediators)
-    for role, variables in (*roles, ("confounder", rolled.confounders)):
-        if variable in variables:
-            return role
-    return "other"
+    roles = {
+        "outcome": {rolled.outcome},
+        "treatment": rolled.treatment,
+        "mediator": rolled.mediators,
+        "confounder": rolled.confounders,
+    }
+    return next((role for role, variables in roles.items() if variable in variables), "other")
 
 
 def _describe(rolled: RollOut, names: Sequence[str], words: Words) -> str:

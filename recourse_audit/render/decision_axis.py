@@ -6,7 +6,7 @@ answer goes through here, so that no two places can disagree on what was decided
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import floor, log10
 from typing import ClassVar, Literal, Protocol
 
@@ -36,7 +36,7 @@ TICKS = {"probability": (0.0, 0.25, 0.5, 0.75, 1.0), "lead": (-1.0, -0.5, 0.0, 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFacts:
-    """The audit that a page belongs to; digests are SHA-256.
+    """The audit that a page belongs to.
 
     `prefer` is `search.prefer`, and `smallest` is `groups.smallest`.
     """
@@ -44,11 +44,7 @@ class AuditFacts:
     classes: tuple[str, ...]
     favourable: tuple[str, ...]
     protected: tuple[str, ...] = ()
-    model: str = ""
-    graph: Mapping[str, str] = field(default_factory=dict)
-    settings: str = ""
-    seed: int = 0
-    versions: Mapping[str, str] = field(default_factory=dict)
+    made_of: Fingerprint | None = None
     prefer: Literal["paper", "whole_graph"] = "paper"
     smallest: int = GroupSettings().smallest
 
@@ -59,11 +55,7 @@ def facts_of(fingerprint: Fingerprint, settings: Settings) -> AuditFacts:
         classes=tuple(settings.decision.classes),
         favourable=tuple(settings.decision.favourable),
         protected=tuple(settings.groups.attributes),
-        model=fingerprint.model,
-        graph=fingerprint.graph,
-        settings=fingerprint.settings,
-        seed=fingerprint.seed,
-        versions=fingerprint.versions,
+        made_of=fingerprint,
         prefer=settings.search.prefer,
         smallest=settings.groups.smallest,
     )
@@ -135,16 +127,12 @@ class DecisionAxis:
     def _from_probabilities(self, probabilities: Mapping[str, float]) -> float | None:
         if not probabilities or not self.favourable_classes:
             return None
-        good, bad = (
-            [chance for name, chance in probabilities.items() if (name in classes) is wanted]
-            for classes in (self.favourable_classes,)
-            for wanted in (True, False)
-        )
-        return (
-            sum(good)
-            if self.kind == "probability"
-            else max(good, default=0.0) - max(bad, default=0.0)
-        )
+        classes = self.favourable_classes
+        good = [chance for name, chance in probabilities.items() if name in classes]
+        if self.kind == "probability":
+            return sum(good)
+        bad = [chance for name, chance in probabilities.items() if name not in classes]
+        return max(good, default=0.0) - max(bad, default=0.0)
 
     def is_favourable(self, value: float | None) -> bool | None:
         """Whether a value is on the favourable side; None where that is not known."""
@@ -164,11 +152,9 @@ class DecisionAxis:
 
     @property
     def name(self) -> str:
-        """What the axis is about."""
         return self.words.say(f"subject.axis.{self.kind}")
 
     def figure(self, value: float | None) -> str:
-        """A value in its own units."""
         if value is None:
             return self.words.say("subject.none")
         if self.kind == "score":
@@ -198,7 +184,6 @@ class DecisionAxis:
         return Axis(low=low, high=high, ticks=places, line=self.cut_off, width=width)
 
     def draw_figures(self, width: float = WIDE) -> Picture:
-        """The figures at the ticks."""
         axis = self.scale(width)
         steps = [other - one for one, other in zip(axis.ticks, axis.ticks[1:], strict=False)]
         decimals = max(0, -floor(log10(min(steps)) + 1e-9)) if steps else 0
@@ -220,14 +205,8 @@ class DecisionAxis:
             (sides[0], x - 8, "end", x - EDGE),
             (sides[1], x + 8, "start", axis.width - EDGE - x),
         ):
-            drawing.text(
-                place,
-                14,
-                shorten(side, max(3, int(room / LETTER))),
-                font_size=13,
-                font_weight=600,
-                text_anchor=anchor,
-            )
+            text = shorten(side, max(3, int(room / LETTER)))
+            drawing.text(place, 14, text, font_size=13, font_weight=600, text_anchor=anchor)
         return drawing.picture()
 
     def draw(

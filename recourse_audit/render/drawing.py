@@ -287,7 +287,6 @@ class Strip:
         return self
 
     def span(self, start: float, end: float, *, colour: str = "yes", thick: float = 3) -> "Strip":
-        """A thick line between two values."""
         left, right, y = self._axis(start), self._axis(end), self._middle
         self._drawing.line(left, y, right, y, colour, stroke_width=thick)
         return self

@@ -76,15 +76,11 @@ G = TypeVar("G", bound=_Gap)
 
 def find_gap(gaps: Iterable[G], group: str, **fields: object) -> G | None:
     """The gap of a group, in one measure or table where that is asked for."""
-    return next(
-        (
-            gap
-            for gap in gaps
-            if gap.group == group
-            and all(getattr(gap, name) == value for name, value in fields.items())
-        ),
-        None,
-    )
+    wanted = {"group": group, **fields}
+    for gap in gaps:
+        if all(getattr(gap, name) == value for name, value in wanted.items()):
+            return gap
+    return None
 
 
 class GroupPage:
@@ -148,22 +144,20 @@ class GroupPage:
     @property
     def all_against(self) -> tuple[str, str] | None:
         """The attribute and the group that all crossed gaps that are shown have in common."""
-        shown = self.findings("crossed", "gap shown")
-        groups = {
-            (table.name, one.name): (table, one) for table in self.crossed for one in table.by_group
-        }
+        worse = self._worse("crossed")
         values = [
             set(zip(table.attributes, group.values, strict=True))
-            for gap in shown
-            if (
-                found := groups.get(
-                    (gap.table, gap.group if gap.worse == "group" else gap.reference)
-                )
-            )
-            for table, group in [found]
+            for table in self.crossed
+            for group in table.by_group
+            if (table.name, group.name) in worse
         ]
         shared = set.intersection(*values) if values else set()
-        return shared.pop() if len(shown) > 1 and len(shared) == 1 else None
+        return shared.pop() if len(worse) > 1 and len(shared) == 1 else None
+
+    def _worse(self, family: Family) -> list[tuple[str, str]]:
+        """The table and the group of those whom each gap that is shown is against."""
+        shown = self.findings(family, "gap shown")
+        return [(gap.table, gap.group if gap.worse == "group" else gap.reference) for gap in shown]
 
     def worse_off(self, table: GroupTable, measure: Measure, worse: WorseOff) -> list[str]:
         """The groups with a gap that is shown, against them or against the reference."""
@@ -176,9 +170,7 @@ class GroupPage:
     @property
     def worse_people(self) -> list[str]:
         """The people whom a gap of a single attribute is shown against, each once."""
-        shown = self.findings("single", "gap shown")
-        worse = ((gap.table, gap.group if gap.worse == "group" else gap.reference) for gap in shown)
-        return [self.people(*names) for names in dict.fromkeys(worse)]
+        return [self.people(*names) for names in dict.fromkeys(self._worse("single"))]
 
     # ------------------------------------------------------------------ names
 
@@ -341,7 +333,6 @@ class GroupPage:
 
     @cached_property
     def axis(self) -> Axis:
-        """One scale for all gaps."""
         gaps = [gap for *_, gaps in self.rows for gap in gaps.values()]
         ends = [end for gap in gaps if (end := gap.gap_interval) is not None]
         places = [*(gap.gap for gap in gaps), *(e.low for e in ends), *(e.high for e in ends)]
@@ -356,7 +347,6 @@ class GroupPage:
         return Strip(self.axis, alt, GAP_ROW).estimate(gap.gap, gap.gap_interval).picture()
 
     def draw_axis(self) -> Picture:
-        """The figures below the plot."""
         return axis_row(self.axis, [self.say("tick", place) for place in self.axis.ticks])
 
     # ------------------------------------------------------------------ the report and its annex
@@ -498,7 +488,6 @@ class GroupPage:
         return self.words.say("report.or", first=", ".join(first), last=last) if first else last
 
     def members(self, chosen: ActionSet) -> tuple[CommonAction, ...]:
-        """The changes of a set."""
         return tuple(self.report.common_actions.actions[place].action for place in chosen.actions)
 
     @property
@@ -528,7 +517,6 @@ class GroupPage:
         return strip.estimate(rate.share or 0.0, rate.on_graph or rate.interval).picture()
 
     def draw_shares(self) -> Picture:
-        """The figures of the axis of shares."""
         return axis_row(SHARES, [self.words.whole_percent(tick) for tick in SHARES.ticks])
 
     def draw_served(self, before: float, share: float, alt: str) -> Picture:
@@ -555,5 +543,4 @@ class GroupPage:
         return effort_strip(steps, rest, self._most_effort(table), percents, alt)
 
     def draw_efforts(self, table: GroupTable) -> Picture:
-        """The figures of the axis of efforts."""
         return effort_ticks(self._most_effort(table))

@@ -101,7 +101,6 @@ class Words:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of all messages."""
         return tuple(self._forms)
 
     def forms(self, key: str) -> tuple[str, ...]:
@@ -114,20 +113,14 @@ class Words:
         words._has_kinds = several
         return words
 
-    def _variant(self, key: str) -> str:
-        """The key of what is said in place of a message where there are several kinds of nodes."""
-        variant = f"{key}.of_kinds"
-        return variant if self._has_kinds and variant in self._forms else key
-
     def say(self, key: str, /, **values: object) -> str:
         """A message with its placeholders filled in."""
-        key = self._variant(key)
-        return self._filled(key, self._find_message(key)[0], values)
+        key, forms = self._find_message(key)
+        return self._filled(key, forms[0], values)
 
     def say_count(self, key: str, count: int, /, **values: object) -> str:
         """A message in the plural form for a number, which fills in `{count}`."""
-        key = self._variant(key)
-        forms = self._find_message(key)
+        key, forms = self._find_message(key)
         form = forms[min(self._plural(self._files[key], count), len(forms) - 1)]
         return self._filled(key, form, {**values, "count": self.number(count)})
 
@@ -145,7 +138,6 @@ class Words:
         return self._write(value, "#,##0.######")
 
     def fixed(self, value: float, decimals: int) -> str:
-        """A number with so many decimals."""
         return self._write(value, f"#,##0.{'0' * decimals}" if decimals else "#,##0")
 
     def signed(self, value: float, decimals: int = 3) -> str:
@@ -317,11 +309,9 @@ class Words:
         return self._find(lambda own: own.decided.get(decision))
 
     def has_name(self, name: str) -> bool:
-        """Whether the user gave a word for a name."""
         return self._find(lambda own: own.names.get(name)) is not None
 
     def has_tie(self, kind: str) -> bool:
-        """Whether the user gave words for a kind of tie."""
         return self._find(lambda own: own.ties.get(kind)) is not None
 
     def has_change(self, do: TieWord, kind: str) -> bool:
@@ -356,14 +346,16 @@ class Words:
             ) from None
         return form
 
-    def _find_message(self, key: str) -> tuple[str, ...]:
-        try:
-            return self._forms[key]
-        except KeyError:
+    def _find_message(self, key: str) -> tuple[str, tuple[str, ...]]:
+        """A message, or what is said in its place where there are several kinds of nodes."""
+        variant = f"{key}.of_kinds"
+        key = variant if self._has_kinds and variant in self._forms else key
+        if key not in self._forms:
             raise TemplateError(
                 f"wording/{self.language}: has no message {key!r}; copy it from wording/en and "
                 "translate it"
-            ) from None
+            )
+        return key, self._forms[key]
 
     def _filled(self, key: str, text: str, values: Mapping[str, object]) -> str:
         missing = set(PLACEHOLDER.findall(text)) - set(values)

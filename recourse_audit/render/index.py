@@ -46,9 +46,8 @@ SCRIPT = (
 # `<` could end the element or begin a comment; two separators end a line in old scripts.
 _WRITTEN_OUT = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 Ending = Literal["pdf", "html"]
-Change = tuple[
-    str, str
-]  # drop, add, move, raise, lower or set; and a kind of ties, or an attribute
+# Drop, add, move, raise, lower or set; and a kind of ties, or an attribute.
+Change = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,12 +161,8 @@ class IndexPage:
 
     Only the auditor's index has ids and groups. A reviewer's lists the numbers of people, which are
     the names of their pages, and a subject's lists nobody. Without `results` it does not say how
-    many people have each result, and without `sizes` not how many people there are.
-
-    Parameters
-    ----------
-    paper
-        Whether there is a PDF of the page.
+    many people have each result, and without `sizes` not how many people there are. `paper` says
+    whether there is a PDF of the page.
     """
 
     steady_from = STEADY  # the share of tests in which an option that is called steady worked
@@ -338,7 +333,6 @@ class IndexPage:
         return any(person.row.favourable_alone is not None for person in self.people)
 
     def title(self, column: str) -> str:
-        """The heading of a column."""
         return self.value_axis.title if column == "value" else self.words.say(f"column.{column}")
 
     def data(self, what: Callable[[Person], object]) -> Embedded:

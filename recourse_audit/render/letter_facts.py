@@ -30,7 +30,7 @@ from recourse_audit.records.texts import same_name
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.recourse.proxies import relation_by_name
 from recourse_audit.render.letter_inputs import AddressLine, Reason, Signer
-from recourse_audit.settings import LetterSettings, Settings
+from recourse_audit.settings import Settings
 
 Reference = NewType("Reference", str)
 Kind = NewType("Kind", str)
@@ -137,7 +137,6 @@ class Letter:
 
     @property
     def is_fragile(self) -> bool:
-        """Whether an option that the letter tells is fragile."""
         return any(option.strength == "fragile" for option in self.options)
 
     @property
@@ -186,7 +185,6 @@ class Vocabulary:
         return Attribute(name) if name in self._attributes else None
 
     def refusal(self, name: str) -> DecisionClass | None:
-        """An unfavourable class."""
         return DecisionClass(name) if name in self._refusals else None
 
     def change(self, move: SetAction | Move, levels: int | None = None) -> AttributeChange | None:
@@ -233,17 +231,11 @@ _Unnamed = tuple[frozenset[str], frozenset[str]]  # people, and other far ends
 class OptionReader:
     """Reads the options of one report; who the other people are does not leave this class."""
 
-    def __init__(
-        self,
-        report: SubjectReport,
-        vocabulary: Vocabulary,
-        settings: LetterSettings,
-        smallest: int,
-    ) -> None:
+    def __init__(self, report: SubjectReport, vocabulary: Vocabulary, settings: Settings) -> None:
         recourse, near = report.recourse, report.ego_network
-        self._smallest = smallest
+        self._smallest = settings.groups.smallest
         self._own = report.subject.id
-        self._vocabulary, self._settings = vocabulary, settings
+        self._vocabulary, self._settings = vocabulary, settings.letters
         self._levels = {} if recourse is None else recourse.certificate.permitted.set
         ties = [(tie.ends, tie.kind) for tie in (near.ties if near is not None else ())]
         ties += [(tie.tie, tie.kind) for tie in (recourse.droppable if recourse else ())]

@@ -17,13 +17,7 @@ from recourse_audit.records.subject import SubjectReport
 from recourse_audit.records.texts import fold
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.render.i18n import PLACEHOLDER, Words, words_of
-from recourse_audit.render.letter_facts import (
-    Letter,
-    OptionReader,
-    Outcome,
-    Reference,
-    Vocabulary,
-)
+from recourse_audit.render.letter_facts import Letter, OptionReader, Outcome, Reference, Vocabulary
 from recourse_audit.render.letter_inputs import (
     Block,
     Mentions,
@@ -137,9 +131,7 @@ class LetterWriter:
             return None
         outcome = _OUTCOMES.get(report.status, "not_worked_out")
         options = recourse.options if recourse is not None and outcome == "options" else ()
-        smallest = self._all.groups.smallest
-        reader = OptionReader(report, vocabulary, self._settings, smallest)
-        distinct, withheld = reader.read(options)
+        distinct, withheld = OptionReader(report, vocabulary, self._all).read(options)
         if outcome == "options" and not distinct:
             outcome = "staff" if withheld else "not_worked_out"
         permitted = None if recourse is None else recourse.certificate.permitted
@@ -198,7 +190,8 @@ class LetterWriter:
     def html(self, letter: Letter) -> str:
         """The letter as a page, from which a PDF can be made."""
         words, tried = self._words, [self._words.say("limits.ties")] if letter.tries_ties else []
-        details = letter.details[1 : len(self._profile.details) + 1]
+        details = (text or "" for text in letter.details[1 : len(self._profile.details) + 1])
+        texts = [words.day(text) if _DAY.fullmatch(text) else text for text in details]
         return self._pages.render(
             TEMPLATE,
             letter=letter,
@@ -207,8 +200,8 @@ class LetterWriter:
             audit=self._all.audit,
             tried=[*tried, *map(words.name, letter.tries_attributes)],
             details=[
-                (name, labels[self._language], _write_day(text or "", words))
-                for (name, labels), text in zip(self._profile.details.items(), details, strict=True)
+                (name, labels[self._language], text)
+                for (name, labels), text in zip(self._profile.details.items(), texts, strict=True)
             ],
             rights=self._profile.rights.get(self._language, ""),
             reference=self._print_reference(letter),
@@ -258,11 +251,6 @@ class LetterWriter:
             return self._words.say("draft.fact", key=f"letters.facts.{block}")
         text = block.text[self._language]
         return PLACEHOLDER.sub(lambda slot: self._slot(letter, slot[1]), text)
-
-
-def _write_day(text: str, words: Words) -> str:
-    """A date such as 2026-10-27 in full, and any other text as it is."""
-    return words.day(text) if _DAY.fullmatch(text) else text
 
 
 def _split_lead(text: str) -> tuple[str, str]:

@@ -80,11 +80,9 @@ class AuditProgress:
         self._log(f"{doing}: {done:,} of {total:,}, {left}" if total is not None else doing)
 
     def say(self, text: str) -> None:
-        """Print a message above the bar."""
         self._console.print(plain(text))
 
     def close(self) -> None:
-        """Remove the bar."""
         self._bar.stop()
 
     def _show(self, doing: str, done: int, total: int | None) -> None:

@@ -165,10 +165,8 @@ class SubjectPage:
     @property
     def command(self) -> str:
         """The command that asks about the first row of the ladder; empty if there is none."""
-        references = [
-            (column.name, column.reference)
-            for column in (*self.column_ladder[0], *self.column_ladder[1])
-        ]
+        columns = [*self.column_ladder[0], *self.column_ladder[1]]
+        references = [(column.name, column.reference) for column in columns]
         changes = [
             [f"{name}={value if isinstance(value, str) else f'{value:.12g}'}"]
             for name, value in references
@@ -236,7 +234,6 @@ class SubjectPage:
         return self.words.class_name(decision) if decision else ""
 
     def list_ties(self, ties: Iterable[Tie]) -> list[str]:
-        """Ties by their ends."""
         signs = ((self.arrow(*tie), tie) for tie in ties)
         return [(f" {sign} " if sign else "\N{EN DASH}").join(tie) for sign, tie in signs]
 
@@ -272,7 +269,6 @@ class SubjectPage:
         return self.words.say(f"shape.{kind_shape(self.kinds.index(kind))}")
 
     def draw_kind(self, kind: str) -> Picture:
-        """The mark of a kind of nodes."""
         return draw_kind(self.kinds.index(kind), self.shape(kind))
 
     def draw_decisions(self, nodes: Sequence[EgoNode], alt: str) -> Picture:
@@ -362,12 +358,10 @@ class SubjectPage:
 
     @property
     def changes_anyone(self) -> bool:
-        """Whether any option does."""
         return any(map(self.changes_others, self.options))
 
     @property
     def searched(self) -> bool:
-        """Whether options were searched for."""
         return self.report.recourse is not None and self.report.recourse.status in SEARCHED
 
     @property

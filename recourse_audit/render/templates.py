@@ -147,7 +147,6 @@ class Templates:
         return self._environment.get_template(name).make_module(values)
 
     def piece(self, name: str) -> bytes:
-        """The content of one file of the templates."""
         path = self._found(name)
         if path is None:
             raise TemplateError(f"{name}: there is no such piece in {self._places()}")
@@ -157,24 +156,14 @@ class Templates:
             raise TemplateError(f"{path}: cannot be read ({error.strerror})") from None
 
     def has(self, name: str) -> bool:
-        """Whether the templates have a file of this name."""
         return self._found(name) is not None
 
     def names(self, inside: str) -> tuple[str, ...]:
         """The names of the files in a folder of the templates."""
-        return tuple(
-            sorted(
-                {
-                    path.name
-                    for folder in self.folders
-                    for path in (folder / inside).glob("*")
-                    if path.is_file()
-                }
-            )
-        )
+        paths = (path for folder in self.folders for path in (folder / inside).glob("*"))
+        return tuple(sorted({path.name for path in paths if path.is_file()}))
 
     def text(self, name: str) -> str:
-        """The content of one text file of the templates."""
         try:
             return self.piece(name).decode("utf-8")
         except UnicodeDecodeError:

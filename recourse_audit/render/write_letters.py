@@ -27,14 +27,7 @@ from recourse_audit.bundle.layout import read_plain, writing
 from recourse_audit.bundle.manifest import DerivedFolder, digest, digest_of
 from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit, open_finished_audit
 from recourse_audit.errors import DocumentError, InputError, SubjectError
-from recourse_audit.records.bundle import (
-    CAUSES,
-    Cause,
-    MadeWith,
-    Review,
-    SignedLetter,
-    SignOff,
-)
+from recourse_audit.records.bundle import CAUSES, Cause, MadeWith, Review, SignedLetter, SignOff
 from recourse_audit.records.codec import SIGNED_LETTER
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.records.texts import csv_lines
@@ -284,18 +277,10 @@ def _plan(
                 )
             changed += [] if signed is None else [own]
             continue
-        fingerprint = writer.fingerprint(draft)
         if signed is None:
-            entry = decide(
-                draft,
-                tuple(writer.causes(draft)),
-                file=file,
-                draft=fingerprint,
-                signing=signing,
-                reviews=reviews,
-            )
+            entry = decide(writer, draft, file, signing, reviews)
             # Reasons are checked against a file of names, which may be another one now.
-            same = signing.ids is not None and drafts.get(number) == fingerprint
+            same = signing.ids is not None and drafts.get(number) == entry.draft
             kept = same and entry.signed is None and not draft.reasons
             entries[number] = replace(entry, kept=kept)
             continue
@@ -304,7 +289,7 @@ def _plan(
             letter=file,
             status="signed",
             against=signed.accepted,
-            draft=fingerprint,
+            draft=writer.fingerprint(draft),
             review=signed.review,
             signed=signed,
             kept=True,
@@ -325,20 +310,15 @@ def _plan(
 
 
 def decide(
-    letter: Letter,
-    causes: tuple[Cause, ...],
-    *,
-    file: str,
-    draft: str,
-    signing: Signing,
-    reviews: Mapping[str, Review],
+    writer: LetterWriter, letter: Letter, file: str, signing: Signing, reviews: Mapping[str, Review]
 ) -> Entry:
     """Sign a letter off, refuse that, or leave it a draft, and say why."""
-    own = str(letter.reference)
+    own, draft = str(letter.reference), writer.fingerprint(letter)
     review = reviews.get(own)
     if review is not None and review.draft not in ("", draft):
         review = None
-    against: tuple[Cause, ...] = (*causes, *(() if review is not None else ("unreviewed",)))
+    against: tuple[Cause, ...] = tuple(writer.causes(letter))
+    against += () if review is not None else ("unreviewed",)
     entry = Entry(id=own, letter=file, status="draft", against=against, draft=draft, review=review)
     if signing.by is None or not signing.names(own):
         return entry

@@ -106,19 +106,14 @@ def _describe_making(
         pdf=pages.pdf,
         paper=paper,
         letters=digest_of(
-            " ".join([*sorted(_find_letters(folder)), "", *sorted(_find_signed(folder))])
+            " ".join([*sorted(_find_letters(folder)), "", *sorted(_find_letters(folder, SIGNED))])
         ),
     )
 
 
-def _find_letters(folder: Path) -> set[str]:
-    """The names of the letters that are there, without ending."""
-    return {path.stem for path in (folder / LETTERS).glob("*.html")}
-
-
-def _find_signed(folder: Path) -> set[str]:
-    """The names of the letters that are signed off, without ending."""
-    return {path.name.removesuffix(SIGNED) for path in (folder / LETTERS).glob(f"*{SIGNED}")}
+def _find_letters(folder: Path, ending: str = ".html") -> set[str]:
+    """The names of the letters that have a file with this ending, without it."""
+    return {path.name.removesuffix(ending) for path in (folder / LETTERS).glob(f"*{ending}")}
 
 
 class PageMaker:
@@ -226,7 +221,7 @@ def _index_source(
 ) -> IndexSource:
     """What the index is made from; only the auditor's has protected attributes."""
     folder, level = stored.folder, pages.level
-    letters, signed = _find_letters(folder), _find_signed(folder)
+    letters, signed = _find_letters(folder), _find_letters(folder, SIGNED)
     ending: Ending = "pdf" if any((folder / LETTERS).glob("*.pdf")) else "html"
     cheapest: dict[int, tuple[Change, ...]] = {}
     for number, do, kind, attribute, before, after in stored.first_options():

@@ -6,6 +6,7 @@ from typing import Any
 
 import networkx as nx
 
+from recourse_audit.records.bundle import Fingerprint
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.records.recourse import (
     Action,
@@ -63,11 +64,17 @@ def facts(classes: Sequence[str] = CLASSES, protected: Sequence[str] = ("gender"
         classes=tuple(classes),
         favourable=tuple(classes[-1:]),
         protected=tuple(protected),
-        model=DIGEST,
-        graph={"nodes": DIGEST, "edges": DIGEST},
-        settings=DIGEST,
-        seed=7,
-        versions={"recourse-audit": "0.1.0", "python": "3.11.7"},
+        made_of=Fingerprint(
+            versions={"recourse-audit": "0.1.0", "python": "3.11.7"},
+            model=DIGEST,
+            head="",
+            preprocessing="",
+            graph={"nodes": DIGEST, "edges": DIGEST},
+            candidates="",
+            settings=DIGEST,
+            seed=7,
+            subjects="",
+        ),
     )
 
 

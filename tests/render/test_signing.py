@@ -70,10 +70,12 @@ def file_of(folder: Path, text: str, name: str = "given.csv") -> Path:
 def decided(found: SubjectReport, *, reasons: tuple[Any, ...] = (), **asked: Any) -> Entry:
     by = writer()
     letter = replace(written(found, by), reasons=reasons)
-    reviews = asked.pop("reviews", {})
+    reviews = {
+        own: replace(review, draft=review.draft.replace("THIS", by.fingerprint(letter)))
+        for own, review in asked.pop("reviews", {}).items()
+    }
     given: dict[str, Any] = {"by": SIGNED, "ids": (OWN,)} | asked
-    causes, signing = tuple(by.causes(letter)), Signing(**given)
-    return decide(letter, causes, file="f", draft="abc", signing=signing, reviews=reviews)
+    return decide(by, letter, "f", Signing(**given), reviews)
 
 
 FINE = report(option(move("savings", 1.0, 2.0)))
@@ -96,7 +98,7 @@ HIDDEN = report(option(move("savings", 1.0, 2.0)), option(drop("P1000", "hobby")
         (TIES, ("Debts of your guarantors",), {OWN: REVIEWED}, ()),
         (FINE, (), {OWN: REVIEWED}, ("no-reason",)),
         (FINE, ("a reason",), {}, ("unreviewed",)),
-        (FINE, ("a reason",), {OWN: replace(REVIEWED, draft="abc")}, ()),
+        (FINE, ("a reason",), {OWN: replace(REVIEWED, draft="THIS")}, ()),
         (FINE, ("a reason",), {OWN: replace(REVIEWED, draft="abd")}, ("unreviewed",)),
         (FRAGILE, (), {}, EVERY_CAUSE),
     ],
