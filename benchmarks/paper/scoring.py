@@ -13,7 +13,7 @@ from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import side_by_side, with_pairs
 from recourse_audit.search.evaluation import Whole, simulatability
-from recourse_audit.search.pareto import comparable, figures
+from recourse_audit.search.pareto import RESOLUTION, comparable, round_figures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +56,6 @@ class Scorer:
         return Scored(
             tree=tree,
             removed=tuple(pair for pair in tree if pair not in some[best]),
-            simulatability=float(figures(comparable(score[-1:]))[0]),
-            relevance=float(figures(change[best : best + 1])[0]),
+            simulatability=float(round_figures(RESOLUTION * comparable(score[-1:]))[0]),
+            relevance=float(round_figures(RESOLUTION * change[best : best + 1])[0]),
         )

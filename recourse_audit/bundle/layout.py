@@ -106,8 +106,12 @@ def read_plain(path: Path) -> bytes | None:
 def write_plain(path: Path, content: bytes, flag: int = os.O_TRUNC) -> None:
     """Write a file that only its owner can read; a link in its place is not followed."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | flag, 0o600)
-    with open(handle, "wb") as file:  # noqa: PTH123
-        file.write(content)
+    rest = memoryview(content)
+    try:
+        while rest:  # however little the system takes at once
+            rest = rest[os.write(handle, rest) :]
+    finally:
+        os.close(handle)
 
 
 def sync(path: Path) -> None:
