@@ -37,7 +37,7 @@ def figures(value: Any) -> Any:
     return float(f"{value:.4g}") if isinstance(value, float) and abs(value) > 1e-5 else value
 
 
-@pytest.mark.parametrize("model", ["sage", "gcn"])
+@pytest.mark.parametrize("model", ["gcn", pytest.param("sage", marks=pytest.mark.long)])
 def test_findings_are_the_same(model: str) -> None:
     settings = load_settings(SAMPLE)
     path = SAMPLE.parent / f"{model}.onnx"

@@ -275,7 +275,7 @@ def test_the_random_worlds_hold_moves_that_work_and_people_for_whom_nothing_does
     assert kinds["move"] > 5
 
 
-@pytest.mark.parametrize("name", ["flat", "rgcn"])
+@pytest.mark.parametrize("name", ["rgcn", pytest.param("flat", marks=pytest.mark.long)])
 def test_a_move_typed_by_hand_is_answered_like_the_brute_force(name: str) -> None:
     tried = 0
     for seed in range(12):

@@ -205,7 +205,7 @@ def assert_equals_the_reference(name: str, seed: int, *, shared: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-@pytest.mark.parametrize("seeds", [SEEDS[:16], pytest.param(SEEDS[16:], marks=pytest.mark.long)])
+@pytest.mark.parametrize("seeds", [SEEDS[:8], pytest.param(SEEDS[8:], marks=pytest.mark.long)])
 def test_explanations_over_kinds_equal_the_reference(seeds: range, name: str) -> None:
     cases = Cases()
     for seed in seeds:
