@@ -318,6 +318,32 @@ class Compared(Record):
         )
 
 
+class Part(Record):
+    """A part of what a decision rests on: one of the subject's own columns, or a kind of tie."""
+
+    what: Literal["column", "ties"]
+    name: str
+
+
+class Responsiveness(Record):
+    """What single permitted changes of one column or kind of tie do to the decision.
+
+    Of the `moves` that the policy permits, `tried` were asked about, and `flips` of these make the
+    decision favourable: a `share`, with Wilson's 95 % interval if not all were tried. `best_answer`
+    is what the rule compares after the best of them, `best_move` how far that is towards a
+    favourable decision, in log-odds or units of the score; below 0, every one of them does harm.
+    """
+
+    part: Part
+    moves: int
+    tried: int
+    flips: int
+    share: float
+    interval: tuple[float, float] | None
+    best_answer: float | None
+    best_move: float | None
+
+
 class Recourse(Record):
     """What a subject could change, or how sure it is that there is nothing.
 
@@ -338,6 +364,7 @@ class Recourse(Record):
     error: str = ""
     droppable: tuple[DroppableTie, ...] = ()
     common_actions: tuple[CommonOutcome, ...] = ()
+    responsiveness: tuple[Responsiveness, ...] = ()
 
 
 class OutsideRange(Record):

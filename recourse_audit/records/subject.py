@@ -9,7 +9,7 @@ from typing import Literal
 from recourse_audit.errors import DocumentError
 from recourse_audit.records import Record, Sparse
 from recourse_audit.records.model import NO_REPEATS, ProbeReport, Repeats, RuleName
-from recourse_audit.records.recourse import Recourse, RecourseStatus, WhatIf
+from recourse_audit.records.recourse import Part, Recourse, RecourseStatus, WhatIf
 from recourse_audit.records.search import (
     Carriers,
     Counterfactual,
@@ -52,9 +52,11 @@ class OwnColumn(Record):
     """One of the subject's own columns, as the user knows it, and what another value would do.
 
     `reference` is the median (of two middle values the lower), or the most frequent category, of
-    the people whom the model decides on favourably. `percentile` is the percentage of all people
-    decided on with a lower value, those with an equal one counting half. `answer` is the model's on
-    the whole graph with this column at the reference and everything else as it is.
+    the people whom the model decides on favourably, or of everybody, or as the settings give it.
+    `percentile` is the percentage of all people decided on with a lower value, those with an equal
+    one counting half. `answer` is the model's on the whole graph with this column at the reference
+    and everything else as it is; `moves` is how far that is towards a favourable decision, in
+    log-odds or units of the score.
     """
 
     name: str
@@ -63,20 +65,59 @@ class OwnColumn(Record):
     reference: float | str | None = None
     percentile: float | None = None
     answer: WholeGraph | None = None
+    moves: float | None = None
     reason: NoColumnAnswer = ""
 
 
+class OwnTies(Record):
+    """All of the subject's ties of one kind, and what the model answers without any of them."""
+
+    kind: str
+    count: int
+    answer: WholeGraph | None = None
+    moves: float | None = None
+
+
+class OwnPair(Record):
+    """Two columns or kinds of ties at once: columns at their references, ties removed."""
+
+    parts: tuple[Part, Part]
+    answer: WholeGraph
+    moves: float
+
+
 class OwnData(Record):
-    """The subject's own data: the answer on them alone, and by the columns behind the features.
+    """What the decision rests on: the answer on own data alone, by own column, by kind of tie.
 
     `reason` says why the answer alone was not asked, `columns_reason` why no column has an answer
-    or why none is listed.
+    or why none is listed. `distance` is how far the answer is from the cut-off, in log-odds or
+    units of the score, below 0 if it is on the favourable side. `pairs` are asked about where no
+    single column or kind of tie changes the decision; the farthest come first.
     """
 
     alone: AnswerAlone | None = None
     reason: NotAlone = ""
+    distance: float | None = None
     columns: tuple[OwnColumn, ...] = ()
     columns_reason: NoColumns = ""
+    ties: tuple[OwnTies, ...] = ()
+    pairs: tuple[OwnPair, ...] = ()
+
+
+class ReasonCandidate(Record):
+    """A column or a kind of tie that counts against the subject, for a person to confirm.
+
+    Without it (the column at its reference, all ties of the kind removed) the answer `moves` so far
+    towards a favourable decision, which is a `share` of its distance to the cut-off. `fixed`: no
+    change that the policy permits moves it noticeably. `proxy` is the protected attribute that the
+    column is or gives away.
+    """
+
+    part: Part
+    moves: float
+    share: float
+    fixed: bool
+    proxy: str = ""
 
 
 # Each further than the one before from the effect as it is; what is not settled is nowhere.
@@ -251,11 +292,12 @@ class SubjectReport(Record):
     `explanation` is that of the first counterfactual. `carriers` is None where there are no ties
     within reach, or where they were not searched for. `note` says why ties explain nothing; `error`
     says what went wrong. `queries` counts every graph that the model was asked about for this
-    subject, those asked twice included twice. Without any ties there is no ego network. `kinds`
-    are those of the nodes in a graph of several kinds, the subject's first.
+    subject, those asked twice included twice. `reasons` are candidates of which a person may state
+    any, at most four, the strongest first. Without any ties there is no ego network. `kinds` are
+    those of the nodes in a graph of several kinds, the subject's first.
     """
 
-    format: Literal[9] = 9
+    format: Literal[10] = 10
     subject: Decision
     decision: DecisionLine
     search: SearchExtent | None = None
@@ -269,6 +311,7 @@ class SubjectReport(Record):
     ego_network: EgoNetwork | None = None
     own_data: OwnData | None = None
     recourse: Recourse | None = None
+    reasons: tuple[ReasonCandidate, ...] = ()
     caveats: tuple[Caveat, ...] = ()
     probes: ProbeReport
     what_if: WhatIf | None = None

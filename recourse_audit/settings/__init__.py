@@ -19,6 +19,7 @@ from recourse_audit.settings.analysis import (
     FIRST_DRAWS,
     CaveatSettings,
     GroupSettings,
+    ReasonSettings,
     SearchSettings,
 )
 from recourse_audit.settings.decision import DecisionSettings, check_rule
@@ -65,6 +66,7 @@ __all__ = [
     "LetterSettings",
     "ModelSettings",
     "OutputKind",
+    "ReasonSettings",
     "RecourseSettings",
     "Role",
     "Settings",
@@ -94,6 +96,7 @@ class Settings(Section):
     search: SearchSettings = SearchSettings()
     recourse: RecourseSettings = RecourseSettings()
     caveats: CaveatSettings = CaveatSettings()
+    reasons: ReasonSettings = ReasonSettings()
     letters: LetterSettings = LetterSettings()
     words: WordSettings = Field(default_factory=dict)
 
@@ -194,6 +197,7 @@ def fingerprint_text(settings: Settings, folder: Path) -> str:
     left_out: dict[str, IncEx | bool] = {
         "audit": True,
         "letters": True,
+        "reasons": {"codes": True},
         "words": True,
         "search": {"seed": True},
         "model": {"timeout": True, "memory": True},

@@ -68,6 +68,23 @@ class CaveatSettings(Section):
         return draws
 
 
+class ReasonSettings(Section):
+    """With what a person's data are compared, and what may be a reason for a decision."""
+
+    reference: Literal["approved_median", "population_median"] | dict[str, float | str] = (
+        "approved_median"
+    )
+    """Where own columns are put to see what they do: at the median, or the most frequent category,
+    of the people decided on favourably or of everybody; or { column = value } for columns of your
+    choice, in your units, the others being at the median of the people decided on favourably."""
+    smallest: float = Field(default=0.1, gt=0, le=1)
+    """The least that a candidate for a reason moves the answer, as a share of its distance to the
+    cut-off, in log-odds (of a score, in its own units)."""
+    codes: dict[str, str] = Field(default_factory=dict)
+    """For a column or a kind of tie, the code of the reason that a letter gives for it, from the
+    list of the legal profile: { late_payments = "delinquent" }."""
+
+
 class GroupSettings(Section):
     """Which columns of `nodes` are protected attributes, and how their groups are compared."""
 
