@@ -34,6 +34,7 @@ from recourse_audit.model.roles import check_complete
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import PreprocessingReport, ProbeReport
 from recourse_audit.records.texts import unguard
+from recourse_audit.recourse.attributes import check_references
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.search.evaluation import Scope
 from recourse_audit.settings import (
@@ -220,6 +221,8 @@ def check_against_graph(
         check_known("groups.attributes", name, graph.column_names)
     encoder = encoder_of(settings.graph, graph) if preprocessing is None else preprocessing.encoder
     policy = Policy(settings, graph, encoder)
+    columns = graph.person_features if encoder is None else encoder.columns
+    check_references(settings, graph, columns)
     stratum, known = settings.caveats.stratum, list(graph.attributes)
     if stratum is not None and stratum not in known:
         raise SettingsError(

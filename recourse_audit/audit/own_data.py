@@ -1,9 +1,9 @@
-"""A subject's own data: the answer without any tie, and with one own column at a reference."""
+"""What a decision rests on: own data alone, own columns at a reference, kinds of ties removed."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
+from itertools import combinations, repeat
 
 import numpy as np
 
@@ -11,10 +11,13 @@ from recourse_audit.audit.load import LoadedAudit
 from recourse_audit.errors import LimitError, ModelError
 from recourse_audit.graph.computed import Computation
 from recourse_audit.graph.graph import Floats, Graph, Ints
+from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
-from recourse_audit.model.edits import edits_of
+from recourse_audit.model.edits import NO_ARCS, edits_of
+from recourse_audit.records.recourse import Part
+from recourse_audit.records.search import WholeGraph
 from recourse_audit.records.subject import (
     AnswerAlone,
     NoColumnAnswer,
@@ -22,6 +25,8 @@ from recourse_audit.records.subject import (
     NotAlone,
     OwnColumn,
     OwnData,
+    OwnPair,
+    OwnTies,
 )
 from recourse_audit.recourse.attributes import (
     SAME,
@@ -35,25 +40,28 @@ from recourse_audit.recourse.attributes import (
 )
 from recourse_audit.search.influential_ties import AnswerEffects
 from recourse_audit.search.moexp import Naming
-from recourse_audit.search.pareto import round_figure
+from recourse_audit.search.pareto import round_figure, round_figures
 
 # A query about the whole graph for every person takes seconds per subject in a larger one.
 MOST_ARCS = 50_000
 PEOPLE_TOGETHER = 2**16
 # Of so many columns (the words of a text) none says much.
 MOST_COLUMNS = 64
-# Without shared states every column is a graph of its own; so many arcs in total are asked about.
-MOST_ARCS_IN_COLUMNS = 2**20
+# Without shared states every part is a graph of its own; so many arcs in total are asked about.
+MOST_ARCS_IN_LADDER = 2**20
+# Of so many columns and kinds of ties, the strongest, all pairs are tried, and so many are listed.
+MOST_PAIRED = 8
+MOST_PAIRS = 3
 # References and percentiles are those of at most so many people, evenly spaced in the node table.
 MOST_PEOPLE = 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnReference:
-    """A column of the node table, and what the people decided on favourably have in it.
+    """A column of the node table, and the reference that it is put at.
 
-    `stored` is the reference as the table holds it; None if nobody with a favourable decision has a
-    value. A category has neither `units` nor a `population`.
+    `stored` is the reference as the table holds it; None if nobody among those whose median it is
+    has a value. A category has neither `units` nor a `population`.
     """
 
     name: str
@@ -87,22 +95,22 @@ class OwnDataReports:
     def __init__(self, audit: LoadedAudit, edited: EditedGraph, *, complete: bool = True) -> None:
         """`complete`: the answers that `edited` knows are about everybody."""
         self._edited = edited
-        self._graph = audit.graph
+        self.graph = audit.graph
         self._encoder = audit.encoder
         self._decisions = edited.decisions
-        self._naming = Naming(graph=audit.graph, rule=audit.rule, kind=audit.batcher.output_kind)
-        random = not audit.probes.deterministic
-        self._reason: NotAlone = "random_answers" if random else ""
-        if not random and not edited.can_stand_alone and _size(edited) > MOST_ARCS:
+        self.naming = Naming(graph=audit.graph, rule=audit.rule, kind=audit.batcher.output_kind)
+        self._random = not audit.probes.deterministic
+        self._reason: NotAlone = "random_answers" if self._random else ""
+        if not self._random and not edited.can_stand_alone and _size(edited) > MOST_ARCS:
             self._reason = "depends_on_others"
         names = audit.graph.person_features
         names = names if self._encoder is None else self._encoder.columns
-        self._columns_reason: NoColumns = "random_answers" if random else ""
+        self._columns_reason: NoColumns = "random_answers" if self._random else ""
         if len(names) > MOST_COLUMNS:
             self._columns_reason, names = "too_many_columns", ()
         elif not complete:
             self._columns_reason = "other_answers_not_known"
-        self._columns = _references(audit, edited, names, complete=complete) if names else []
+        self.columns = _references(audit, edited, names, complete=complete) if names else []
         by = audit.settings.decision.cut_off_by
         self._moves_cut_off = frozenset(
             () if by is None else Computation(audit.settings.graph).base((by.column,))
@@ -131,74 +139,86 @@ class OwnDataReports:
         return AnswerAlone(
             decision=decision,
             favourable=bool(self._decisions.favourable(answer, subject)[0]),
-            probabilities=self._naming.probabilities(answer)[0] if usable else {},
+            probabilities=self.naming.probabilities(answer)[0] if usable else {},
             value=round_figure(float(value[0])) if usable else None,
         )
 
-    def with_columns(self, own_data: OwnData, asked: SubjectAnswers) -> OwnData:
-        """The record of one subject with the model's answer for one own column at its reference."""
-        graph, subject = self._graph, asked.subject
-        stored = [column.read(graph, subject) for column in self._columns]
-        records = [
-            OwnColumn(
-                name=column.name,
-                value=column.in_user_units(value, graph),
-                unit="" if column.units is None else column.units.unit,
-                reference=column.in_user_units(column.stored, graph),
-                percentile=column.percentile(value),
-                reason="" if self._columns_reason else self._reason_against(column),
-            )
-            for column, value in zip(self._columns, stored, strict=True)
-        ]
-        reason = self._columns_reason
-        places = [place for place, record in enumerate(records) if not record.reason]
-        if not reason:
-            features = self._features(subject, places, asked.edited.batcher)
-            finite: Mask = np.asarray(np.isfinite(features).all(axis=1))
-            differs = [stored[place] != self._columns[place].stored for place in places]
-            effects = AnswerEffects(asked, self._naming)
-            answers = np.repeat(effects.own, len(places), axis=0)
-            rows = np.flatnonzero(finite & np.array(differs, bool))
-            known = _ask(asked, features[rows])
-            if known is None:
-                reason = "too_large"
-            else:
-                answers[rows] = known
-                for place, usable, answer in zip(
-                    places, finite, effects.records(answers), strict=True
-                ):
-                    why: NoColumnAnswer = "" if answer else "not_a_number"
-                    records[place] = replace(
-                        records[place],
-                        answer=answer if usable else None,
-                        reason=why if usable else "no_features",
-                    )
-        return replace(own_data, columns=tuple(records), columns_reason=reason)
+    def with_ladder(self, own_data: OwnData, asked: SubjectAnswers) -> OwnData:
+        """The record of one subject with what the model answers for each part of the ladder.
 
-    def _reason_against(self, column: ColumnReference) -> NoColumnAnswer:
+        A part is a column at its reference or a kind of tie without any tie; where no single part
+        makes an unfavourable decision favourable, the strongest are tried two by two.
+        """
+        ladder = _Ladder(self, asked)
+        columns, ties = [*ladder.columns], [*ladder.ties]
+        own_data = replace(
+            own_data,
+            distance=round_figure(-ladder.lead_now),
+            columns=tuple(columns),
+            columns_reason=self._columns_reason,
+            ties=tuple(ties),
+        )
+        if self._random:
+            return own_data
+        places = [place for place, column in enumerate(columns) if not column.reason]
+        places = [] if self._columns_reason else places
+        parts = [*places, *range(len(columns), len(columns) + len(ties))]
+        answers = ladder.answers([(part,) for part in parts])
+        if answers is None:
+            return replace(own_data, columns_reason=self._columns_reason or "too_large")
+        records, moves = ladder.records(answers)
+        for part, answer, move in zip(parts, records, moves, strict=True):
+            if part >= len(columns):
+                ties[part - len(columns)] = replace(
+                    ties[part - len(columns)], answer=answer, moves=move
+                )
+            elif answer is None:
+                why: NoColumnAnswer = "no_features" if ladder.is_refused(part) else "not_a_number"
+                columns[part] = replace(columns[part], reason=why)
+            else:
+                columns[part] = replace(columns[part], answer=answer, moves=move)
+        answered = [
+            (part, move)
+            for part, answer, move in zip(parts, records, moves, strict=True)
+            if answer is not None and move is not None
+        ]
+        decides = any(answer is not None and answer.favourable for answer in records)
+        pairs: tuple[OwnPair, ...] = ()
+        if ladder.lead_now < 0 and not decides:
+            strongest = sorted(answered, key=lambda part: -part[1])[:MOST_PAIRED]
+            pairs = ladder.pairs(sorted(part for part, _ in strongest))
+        return replace(own_data, columns=tuple(columns), ties=tuple(ties), pairs=pairs)
+
+    def reason_against(self, column: ColumnReference) -> NoColumnAnswer:
+        if self._columns_reason:
+            return ""
         if column.stored is None:
             return "no_reference"
         return "moves_cut_off" if column.name in self._moves_cut_off else ""
 
-    def _features(self, subject: int, places: list[int], batcher: QueryBatcher) -> Floats:
-        """The subject's features, one row for each column, which is at its reference there.
+    def features(
+        self, subject: int, sets: Sequence[Sequence[int]], batcher: QueryBatcher
+    ) -> Floats:
+        """The subject's features, one row for each set of columns, which are at their references.
 
         NaN if the pipeline refuses such a row.
         """
-        people = np.full(len(places), subject)
+        people = np.full(len(sets), subject)
         features = batcher.features_of(people)
+        cells = [(row, place) for row, places in enumerate(sets) for place in places]
         if self._encoder is None:
             # The columns are the features.
-            features[np.arange(len(places)), places] = [self._columns[p].stored for p in places]
+            for row, place in cells:
+                features[row, place] = self.columns[place].stored
             return features
-        columns = columns_of(self._graph, self._encoder.columns, people)
-        for row, place in enumerate(places):
-            column = self._columns[place]
-            assert column.stored is not None
-            columns[column.name][row] = column.stored
+        columns = columns_of(self.graph, self._encoder.columns, people)
+        for row, place in cells:
+            stored = self.columns[place].stored
+            assert stored is not None
+            columns[self.columns[place].name][row] = stored
         try:
             with np.errstate(over="ignore"):
-                if places:
+                if cells:
                     encoded = self._encoder.encode(columns)
                     features[:, : encoded.shape[1]] = encoded
         except LimitError:
@@ -208,59 +228,168 @@ class OwnDataReports:
         return features
 
 
-def _ask(asked: SubjectAnswers, features: Floats) -> Floats | None:
-    """The answers about a subject with one row of features or another; None if they cost too much.
+class _Ladder:
+    """What one subject's own columns and kinds of ties do, by number: columns, then kinds."""
 
-    In another way of asking than the one that was tried first, a query may be far larger.
-    """
-    count, way = len(features), None
-    own = np.full(count, asked.subject)
-    edits = edits_of(
-        count,
-        np.stack((np.arange(count), own)),
-        replaced=np.stack((np.arange(count), own, np.arange(count))),
-        features=features,
-    )
-    answers: Floats = np.empty((0, asked.edited.batcher.answer_width))
-    while count and way != asked.way:
-        way = asked.way
-        if way != "shared" and asked.edited.size(edits, way) * count > MOST_ARCS_IN_COLUMNS:
+    def __init__(self, reports: OwnDataReports, asked: SubjectAnswers) -> None:
+        self._reports, self._asked = reports, asked
+        graph, subject = reports.graph, asked.subject
+        self._stored = [column.read(graph, subject) for column in reports.columns]
+        self._effects = AnswerEffects(asked, reports.naming)
+        self._refused: set[int] = set()
+        arcs, _ = spans(
+            graph.pair_starts,
+            np.sort(graph.neighbour_pair[graph.starts[subject] : graph.starts[subject + 1]]),
+        )
+        kinds = graph.ties.kind[graph.arc_tie[arcs]]
+        self._kinds = np.unique(kinds)
+        self._arcs = [arcs[kinds == kind] for kind in self._kinds]
+
+    @property
+    def lead_now(self) -> float:
+        return float(self._lead(self._effects.own)[0])
+
+    def _lead(self, answers: Floats) -> Floats:
+        return self._effects.decisions.lead(answers, self._asked.subject)
+
+    @property
+    def columns(self) -> Iterator[OwnColumn]:
+        graph = self._reports.graph
+        for column, value in zip(self._reports.columns, self._stored, strict=True):
+            yield OwnColumn(
+                name=column.name,
+                value=column.in_user_units(value, graph),
+                unit="" if column.units is None else column.units.unit,
+                reference=column.in_user_units(column.stored, graph),
+                percentile=column.percentile(value),
+                reason=self._reports.reason_against(column),
+            )
+
+    @property
+    def ties(self) -> Iterator[OwnTies]:
+        graph = self._reports.graph
+        for kind, arcs in zip(self._kinds.tolist(), self._arcs, strict=True):
+            count = len(arcs) if graph.directed else len(arcs) // 2
+            yield OwnTies(kind=graph.ties.kinds[kind], count=count)
+
+    def is_refused(self, part: int) -> bool:
+        """Whether no features follow from a column at its reference."""
+        return part in self._refused
+
+    def answers(self, sets: Sequence[tuple[int, ...]]) -> Floats | None:
+        """One answer for each set of parts; None if they cost too much, NaN without features.
+
+        In another way of asking than the one that was tried first, a query may be far larger.
+        """
+        asked, columns = self._asked, len(self._stored)
+        places = [[part for part in parts if part < columns] for parts in sets]
+        features = self._reports.features(asked.subject, places, asked.edited.batcher)
+        finite: Mask = np.isfinite(features).all(axis=1) | ~np.array(
+            [bool(p) for p in places], bool
+        )
+        self._refused.update(sets[row][0] for row in np.flatnonzero(~finite).tolist())
+        differs = [
+            any(
+                part >= columns or self._stored[part] != self._reports.columns[part].stored
+                for part in parts
+            )
+            for parts in sets
+        ]
+        answers = np.repeat(self._effects.own, len(sets), axis=0)
+        answers[~finite] = np.nan
+        rows = np.flatnonzero(finite & np.array(differs, bool))
+        known = self._ask([sets[row] for row in rows.tolist()], features[rows])
+        if known is None:
             return None
-        answers, _ = asked.answers(edits, needed=0)
-    return answers
+        answers[rows] = known
+        return answers
+
+    def _ask(self, sets: Sequence[tuple[int, ...]], features: Floats) -> Floats | None:
+        asked, count, columns = self._asked, len(sets), len(self._stored)
+        own = np.full(count, asked.subject)
+        arcs = [
+            np.concatenate([NO_ARCS[0], *(self._arcs[p - columns] for p in parts if p >= columns)])
+            for parts in sets
+        ]
+        owner = np.repeat(np.arange(count), [len(part) for part in arcs])
+        replaced = np.array([row for row, parts in enumerate(sets) if min(parts) < columns], int)
+        edits = edits_of(
+            count,
+            np.stack((np.arange(count), own)),
+            dropped=np.stack((owner, np.concatenate([NO_ARCS[0], *arcs]))),
+            replaced=np.stack((replaced, own[replaced], replaced)),
+            features=features,
+        )
+        way = None
+        answers: Floats = np.empty((0, asked.edited.batcher.answer_width))
+        while count and way != asked.way:
+            way = asked.way
+            if way != "shared" and asked.edited.size(edits, way) * count > MOST_ARCS_IN_LADDER:
+                return None
+            answers, _ = asked.answers(edits, needed=0)
+        return answers
+
+    def records(self, answers: Floats) -> tuple[list[WholeGraph | None], list[float | None]]:
+        """Answers as records, and how far each moves towards a favourable decision."""
+        records = self._effects.records(answers)
+        usable = self._effects.decisions.usable(answers)
+        numbers = np.where(usable[:, None], answers, self._effects.own)
+        moves = round_figures(self._lead(numbers) - self.lead_now).tolist()
+        return records, [
+            None if record is None else move for record, move in zip(records, moves, strict=True)
+        ]
+
+    def pairs(self, parts: Sequence[int]) -> tuple[OwnPair, ...]:
+        """The pairs of some parts that move the answer farthest; of equals, the first."""
+        sets = [*combinations(parts, 2)]
+        answers = self.answers(sets) if sets else None
+        if answers is None:
+            return ()
+        named = [Part(what="column", name=column.name) for column in self._reports.columns]
+        named += [Part(what="ties", name=tie.kind) for tie in self.ties]
+        pairs = [
+            OwnPair(parts=(named[first], named[other]), answer=answer, moves=move)
+            for (first, other), answer, move in zip(sets, *self.records(answers), strict=True)
+            if answer is not None and move is not None
+        ]
+        return tuple(sorted(pairs, key=lambda pair: -pair.moves)[:MOST_PAIRS])
 
 
 def _references(
     audit: LoadedAudit, edited: EditedGraph, names: tuple[str, ...], *, complete: bool
 ) -> list[ColumnReference]:
-    """What the people whom the model decides on favourably have in some columns.
+    """What columns are put at: as the settings say, or a median or most frequent category.
 
     If not everybody's answer is known, nobody counts as decided on favourably.
     """
-    graph, decisions = audit.graph, edited.decisions
+    graph, decisions, wanted = audit.graph, edited.decisions, audit.settings.reasons.reference
     people = np.arange(0, graph.person_count, -(-graph.person_count // MOST_PEOPLE))
     answers = edited.everybody[people]
     decided = decisions.usable(answers) | (not complete)
     favourable = decisions.favourable(answers, people) & complete
+    typical = decided if wanted == "population_median" else favourable
+    given = wanted if isinstance(wanted, dict) else {}
     rules = {rule.name: rule for rule in audit.settings.recourse.attributes}
     references = []
     for name in names:
         values = column_of(graph, name)[people]
         if is_category(graph, name):
-            counts = Counter(
-                label for label in values[favourable].tolist() if not is_missing(label)
-            )
+            counts = Counter(label for label in values[typical].tolist() if not is_missing(label))
             mode = min(counts, key=lambda label: (-counts[label], label), default=None)
-            references.append(ColumnReference(name=name, stored=mode))
+            references.append(ColumnReference(name=name, stored=given.get(name, mode)))
             continue
         there = np.isfinite(values)
-        approved = np.sort(values[favourable & there])
+        middle = np.sort(values[typical & there])
         keys = ("unit", "scale", "shift", "transform") if name in rules else ()
         units = Attribute(name=name, **{key: getattr(rules[name], key) for key in keys})
+        stored = float(middle[(len(middle) - 1) // 2]) if len(middle) else None
+        if name in given:
+            # As exactly as the table holds numbers.
+            stored = float(values.dtype.type(units.table_numbers([given[name]])[0]))
         references.append(
             ColumnReference(
                 name=name,
-                stored=float(approved[(len(approved) - 1) // 2]) if len(approved) else None,
+                stored=stored,
                 units=units,
                 population=Population(
                     numbers=np.sort(values[decided & there].astype(np.float64)),

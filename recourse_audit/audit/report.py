@@ -9,6 +9,7 @@ from recourse_audit.audit.caveats import Effects, caveats_on
 from recourse_audit.audit.large_graphs import is_large, whole_answers
 from recourse_audit.audit.load import LoadedAudit, find_subjects
 from recourse_audit.audit.own_data import OwnDataReports
+from recourse_audit.audit.reasons import ReasonFinder
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood, spans
@@ -129,6 +130,7 @@ class Reporter:
             settings = audit.settings.caveats
             self._effects = Effects(graph, batcher, decisions, depth, settings, seed)
         self._own_data = OwnDataReports(audit, self._edited, complete=complete)
+        self._reasons = ReasonFinder(audit)
 
     def on_block(
         self, block: Block, changes: Sequence[Change] = ()
@@ -156,7 +158,8 @@ class Reporter:
             recourse = next(recourses)
             # What was asked about others counts for whoever has the options.
             measured = sum(option.side_effects.measured for option in recourse.options)
-            yield subject, replace(report, recourse=recourse, queries=report.queries + measured)
+            finished = replace(report, recourse=recourse, queries=report.queries + measured)
+            yield subject, replace(finished, reasons=self._reasons.find(finished))
 
     def report_failure(self, subject: int, reason: str) -> SubjectReport:
         return replace(
@@ -184,7 +187,7 @@ class Reporter:
                     asked, self._naming, result.counterfactuals, removed, budget
                 )
                 report = replace(report, counterfactuals=confirmed, carriers=carriers)
-            own_data = self._own_data.with_columns(own_data, asked)
+            own_data = self._own_data.with_ladder(own_data, asked)
             if result is not None:
                 decision = self._decisions.classes.index(report.subject.decision)
                 report = replace(report, caveats=caveats_on(self._effects, result, decision))

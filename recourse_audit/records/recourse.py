@@ -329,19 +329,20 @@ class Responsiveness(Record):
     """What single permitted changes of one column or kind of tie do to the decision.
 
     Of the `moves` that the policy permits, `tried` were asked about, and `flips` of these make the
-    decision favourable: a `share`, with Wilson's 95 % interval if not all were tried. `best_answer`
-    is what the rule compares after the best of them, `best_move` how far that is towards a
-    favourable decision, in log-odds or units of the score; below 0, every one of them does harm.
+    decision favourable: a `share`, with Wilson's 95 % interval if not all were tried, and None if
+    none could be. `best_answer` is what the rule compares after the best of them, `best_move` how
+    far that is towards a favourable decision, in log-odds or units of the score; below 0, every one
+    of them does harm.
     """
 
     part: Part
     moves: int
-    tried: int
-    flips: int
-    share: float
-    interval: tuple[float, float] | None
-    best_answer: float | None
-    best_move: float | None
+    tried: int = 0
+    flips: int = 0
+    share: float | None = None
+    interval: tuple[float, float] | None = None
+    best_answer: float | None = None
+    best_move: float | None = None
 
 
 class Recourse(Record):

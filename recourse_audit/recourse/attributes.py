@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.columns import Column, as_strings
+from recourse_audit.graph.columns import Column, as_strings, check_known, near_matches
 from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.records.recourse import Forbidden, forbid
-from recourse_audit.settings import AttributeRule
+from recourse_audit.settings import AttributeRule, Settings
 
 DIGITS = 12
 MOST_LEVELS = 10_000
@@ -164,6 +164,28 @@ def read_attribute(
         low=low if rule.min is None else rule.min,
         high=high if rule.max is None else rule.max,
     )
+
+
+def check_references(settings: Settings, graph: Graph, columns: Sequence[str]) -> None:
+    """Refuse a reference of `reasons` that is no value of one of these columns."""
+    given = settings.reasons.reference
+    rules = {rule.name: rule for rule in settings.recourse.attributes}
+    for name, value in given.items() if isinstance(given, dict) else ():
+        key = f"reasons.reference.{name}"
+        check_known(key, name, columns)
+        known = read_attribute(graph, name, rules.get(name))
+        if known.labels is not None:
+            if value not in known.labels:
+                raise SettingsError(
+                    f"{key}: nobody has {value!r} there; {near_matches(str(value), known.labels)}"
+                )
+            continue
+        low, high = known.observed_range(graph)
+        if isinstance(value, str) or not low <= value <= high:
+            raise SettingsError(
+                f"{key}: must be a number from {low:g} to {high:g}, as people have there (got "
+                f"{value!r})"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

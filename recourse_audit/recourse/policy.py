@@ -39,7 +39,7 @@ from recourse_audit.recourse.attributes import (
     read_attribute,
 )
 from recourse_audit.recourse.deny_list import is_denied
-from recourse_audit.recourse.proxies import SAME, ProxySearch
+from recourse_audit.recourse.proxies import SAME, SAYS, ProxySearch
 from recourse_audit.settings import AttributeRule, ConditionSettings, Settings, TieRule
 from recourse_audit.settings.expressions import ColumnName, Comparison, Expression, parse_condition
 
@@ -424,11 +424,12 @@ class _AttributeChecks:
 
     def _check_proxy(self, name: str, where: str, search: ProxySearch) -> None:
         """Refuse to change what encodes a protected attribute; a respelling is always refused."""
-        proxy = search.of(name)
-        if proxy is None or (name in self._checked and proxy[0] != SAME):
+        relation, protected = search.of(name) or (None, "")
+        if relation is None or (name in self._checked and relation != SAME):
             return
-        hint = "" if proxy[0] == SAME else f"; {CHECKED}"
-        raise SettingsError(f"{where}: {proxy[1]}, {NEVER}{hint}")
+        hint = "" if relation == SAME else f"; {CHECKED}"
+        problem = SAYS[relation].format(repr(protected))
+        raise SettingsError(f"{where}: {name!r} {problem}, {NEVER}{hint}")
 
     def _check_kind(self, rule: AttributeRule, key: str) -> None:
         """Refuse steps for a category, values for a number, and categories that nobody knows."""

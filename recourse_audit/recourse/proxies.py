@@ -54,13 +54,13 @@ class ProxySearch:
         self._values = cache(lambda name: values_of(population_column(graph, name)))
 
     def of(self, feature: str) -> tuple[Relation, str] | None:
-        """Which protected attribute a feature encodes, and how; O(N log N) for N nodes each."""
+        """How a feature encodes a protected attribute, and which; O(N log N) for N nodes each."""
         for name in self._protected:
             relation = relation_by_name(feature, name)
             if relation is None and name in self._graph.column_names:
                 relation = relation_between(self._values(feature), self._values(name))
             if relation is not None:
-                return relation, f"{feature!r} {SAYS[relation].format(repr(name))}"
+                return relation, name
         return None
 
 

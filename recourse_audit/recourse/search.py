@@ -29,6 +29,7 @@ from recourse_audit.recourse.actions import ActionTable, action_table, as_rows
 from recourse_audit.recourse.common_changes import CommonChanges
 from recourse_audit.recourse.conditions import SubjectConditions, count_possible
 from recourse_audit.recourse.policy import Policy
+from recourse_audit.recourse.responsiveness import measure_responsiveness
 from recourse_audit.recourse.robustness import RobustnessTest
 from recourse_audit.recourse.side_effects import ReachQuery, side_effects
 from recourse_audit.recourse.trials import Combination, Success, Trials, Verifier
@@ -150,6 +151,7 @@ class RecourseSearch:
             compared=asked.compared,
             droppable=table.droppable,
             common_actions=common,
+            responsiveness=measure_responsiveness(verifier, conditions, trials.alone, self._seed),
         )
         queries = [verifier.others.query(np.array(success.combination)) for success, _ in chosen]
         return FoundOptions(recourse=recourse, queries=tuple(queries))

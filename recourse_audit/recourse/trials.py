@@ -336,6 +336,8 @@ class Trials:
         self._conditions = conditions
         # What is not allowed alone has no effect that was measured, and may go with others.
         self._effect[~conditions.allows(np.arange(len(table))[:, None])] = 0.0
+        # The answers about single actions, as far as they were tried.
+        self.alone = np.full((len(table), now.shape[1]), np.nan)
 
     @property
     def count(self) -> int:
@@ -447,7 +449,8 @@ class Trials:
         self._tried.update(chosen)
         odds = self._decisions.lead(answers, self._table.subject) - self._now
         alone = (rows != NONE).sum(axis=1) == 1
-        self._effect[rows[alone].max(axis=1, initial=NONE)] = odds[alone]
+        actions = rows[alone].max(axis=1, initial=NONE)
+        self._effect[actions], self.alone[actions] = odds[alone], answers[alone]
         for place in np.flatnonzero(self._verifier.reaches(rows, answers)).tolist():
             self.successes[chosen[place]] = Success(
                 combination=chosen[place], answer=answers[place], source=source

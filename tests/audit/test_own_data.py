@@ -207,7 +207,7 @@ def columns_by(audit: LoadedAudit, subject: int, *, complete: bool = True) -> Ow
     answers = whole_answers(audit, np.arange(audit.graph.node_count))
     edited = EditedGraph(audit.graph, audit.batcher, audit.probes, audit.rule.over(answers))
     reports = OwnDataReports(audit, edited, complete=complete)
-    return reports.with_columns(OwnData(), edited.about(subject))
+    return reports.with_ladder(OwnData(), edited.about(subject))
 
 
 def approved(audit: LoadedAudit) -> list[int]:
@@ -337,14 +337,16 @@ def test_why_a_column_has_no_answer_is_a_code(
     assert unknown.columns_reason == "other_answers_not_known"
     assert {column.reference for column in unknown.columns} == {None}
     assert all(column.percentile is not None for column in unknown.columns)
-    monkeypatch.setattr(own_data, "MOST_ARCS_IN_COLUMNS", 10)
+    monkeypatch.setattr(own_data, "MOST_ARCS_IN_LADDER", 10)
     order = audit_of(graph, sum_network(tmp_path / "order.onnx", trap="node_order"))
     large = columns_by(order, 0)
     assert large.columns_reason == "too_large"
     assert {column.answer for column in large.columns} == {None}
     assert columns_by(audit, 0).columns_reason == ""
     monkeypatch.setattr(own_data, "MOST_COLUMNS", 4)
-    assert columns_by(audit, 0) == OwnData(columns_reason="too_many_columns")
+    many = columns_by(audit, 0)
+    assert (many.columns, many.columns_reason) == ((), "too_many_columns")
+    assert [ties.moves is not None for ties in many.ties] == [True]
     dropout = audit_of(graph, sum_network(tmp_path / "dropout.onnx", trap="dropout"))
     monkeypatch.undo()
     assert columns_by(dropout, 0).columns_reason == "random_answers"
