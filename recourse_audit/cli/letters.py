@@ -50,8 +50,8 @@ def letters(
         list[str] | None,
         Option(
             metavar="ISSUE",
-            help="Sign off despite this: fragile, incomplete, no-reason, ties-only, unnamed, "
-            "unreviewed. Repeatable.",
+            help="Sign off despite this: fragile, incomplete, no-reason, profile, ties-only, "
+            "unchecked, unnamed, unreviewed. Repeatable.",
         ),
     ] = None,
     reviewed: Annotated[
@@ -119,6 +119,7 @@ def letters(
 
 def say_letters(bundle: Path, made: "WrittenLetters") -> None:
     """Print where the letters are and what they lack; of those kept, that was said before."""
+    from recourse_audit.render.i18n import Words
     from recourse_audit.render.text import number, plain
 
     people = number(made.subjects, "subject")
@@ -135,7 +136,12 @@ def say_letters(bundle: Path, made: "WrittenLetters") -> None:
         say(f"! not signed off: {plain(own)} ({', '.join(causes)})")
     if len(made.refused) > MOST_REFUSED:
         say(f"! and {len(made.refused) - MOST_REFUSED:,} more")
+    words = Words()
+    for cause in sorted({cause for causes in made.refused.values() for cause in causes}):
+        say(f"! {cause}: {words.say(f'cause.{cause}.todo')}")
+    notes = {note: words.say(f"note.{note}").removesuffix(".") for note in made.notes}
     for names, sentence in (
+        *((names, notes[note]) for note, names in made.notes.items()),
         (made.open_slots, "letters stay drafts until these are filled in"),
         (made.unworded, "letters use these names as they are; give words for them in [words]"),
         (made.unknown_ids, "these ids in your files are not subjects of this audit"),

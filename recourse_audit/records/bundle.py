@@ -175,8 +175,12 @@ class Verification(Record):
 
 
 # What speaks against signing a letter off, each to be accepted by its own word.
-Cause = Literal["fragile", "incomplete", "no-reason", "ties-only", "unnamed", "unreviewed"]
+_Early = Literal["fragile", "incomplete", "no-reason", "profile"]
+Cause = Literal[_Early, "ties-only", "unchecked", "unnamed", "unreviewed"]
 CAUSES: tuple[Cause, ...] = get_args(Cause)
+# What a person should know before they sign a letter off, though nothing keeps them from it.
+LetterNote = Literal["fixed", "review", "unfinished", "unmentioned"]
+LETTER_NOTES: tuple[LetterNote, ...] = get_args(LetterNote)
 
 
 class Review(Record):

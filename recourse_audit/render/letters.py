@@ -12,7 +12,7 @@ from pathlib import Path
 
 from recourse_audit.bundle.manifest import digest_of
 from recourse_audit.errors import InputError, SettingsError
-from recourse_audit.records.bundle import Cause, SignedLetter, SignOff
+from recourse_audit.records.bundle import Cause, LetterNote, SignedLetter, SignOff
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.records.texts import fold
 from recourse_audit.recourse.deny_list import is_denied
@@ -182,6 +182,19 @@ class LetterWriter:
                 yield "ties-only"
         if any(option.unnamed for option in letter.options):
             yield "unnamed"
+
+    def notes(self, report: SubjectReport, letter: Letter) -> Iterator[LetterNote]:
+        """What a person should know before they sign a letter off."""
+        alone = None if report.own_data is None else report.own_data.alone
+        if any(candidate.fixed for candidate in report.reasons):
+            yield "fixed"
+        if not letter.option_count and alone is not None and alone.favourable:
+            yield "review"
+        if letter.outcome == "none_found":
+            yield "unfinished"
+        kinds = {tie.kind for tie in letter.ties_to_end}
+        if kinds - {c.part.name for c in report.reasons if c.part.what == "ties"}:
+            yield "unmentioned"
 
     def fingerprint(self, draft: Letter) -> str:
         """A short digest of everything that a draft says, and of what it is said with."""

@@ -27,7 +27,16 @@ from recourse_audit.bundle.layout import read_plain, writing
 from recourse_audit.bundle.manifest import DerivedFolder, digest, digest_of
 from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit, open_finished_audit
 from recourse_audit.errors import DocumentError, InputError, SubjectError
-from recourse_audit.records.bundle import CAUSES, Cause, MadeWith, Review, SignedLetter, SignOff
+from recourse_audit.records.bundle import (
+    CAUSES,
+    LETTER_NOTES,
+    Cause,
+    LetterNote,
+    MadeWith,
+    Review,
+    SignedLetter,
+    SignOff,
+)
 from recourse_audit.records.codec import SIGNED_LETTER
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.records.texts import csv_lines
@@ -48,7 +57,7 @@ ALLOWED = ".allowed.json"
 MOST_NAMED = 5
 COLUMNS = (
     *("id", "letter", "status", "signed_by", "date", "against", "accepted"),
-    *("reviewer", "reviewed", "draft"),
+    *("reviewer", "reviewed", "draft", "notes"),
 )
 BETWEEN = "; "
 
@@ -138,7 +147,8 @@ class WrittenLetters:
 
     `signed` are the subjects whose letters this command signed off, `signed_before` counts those
     that were signed off already, and `refused` says what spoke against the others that were asked
-    for. All other letters are drafts. `open_slots` are keys of the settings that must be filled in
+    for. All other letters are drafts. `notes` says of which of the letters that were asked for
+    whoever signs should know what. `open_slots` are keys of the settings that must be filled in
     before letters can be signed off, `unworded` names that letters use because there is no word
     for them, `unknown_ids` ids in staff's files that belong to no subject, `unprintable` the
     subjects whose letters contain characters that no font has. `allowed` are the files that record
@@ -151,6 +161,7 @@ class WrittenLetters:
     signed: tuple[str, ...] = ()
     signed_before: int = 0
     refused: Mapping[str, tuple[Cause, ...]] = field(default_factory=dict)
+    notes: Mapping[LetterNote, tuple[str, ...]] = field(default_factory=dict)
     open_slots: tuple[str, ...] = ()
     unworded: tuple[str, ...] = ()
     unknown_ids: tuple[str, ...] = ()
@@ -165,8 +176,9 @@ class WrittenLetters:
 class Entry:
     """A letter in the table of the folder: whether it is signed, and what speaks against it.
 
-    `draft` is the fingerprint of the letter before it is signed. `signed` is None for a draft.
-    `kept` says that its files stay as they are: if it is signed, it was so before.
+    `notes` keep nobody from signing it. `draft` is the fingerprint of the letter before it is
+    signed. `signed` is None for a draft. `kept` says that its files stay as they are: if it is
+    signed, it was so before.
     """
 
     id: str
@@ -175,6 +187,7 @@ class Entry:
     against: tuple[Cause, ...]
     draft: str
     review: Review | None
+    notes: tuple[LetterNote, ...] = ()
     signed: SignedLetter | None = None
     kept: bool = False
 
@@ -185,7 +198,8 @@ class Entry:
         accepted = () if signed is None else signed.accepted
         read = ("", "") if review is None else (review.reviewer, review.day)
         causes = (BETWEEN.join(self.against), BETWEEN.join(accepted))
-        return (self.id, self.letter, self.status, *by, *causes, *read, self.draft)
+        notes = BETWEEN.join(self.notes)
+        return (self.id, self.letter, self.status, *by, *causes, *read, self.draft, notes)
 
 
 DRAFTS = LetterOptions()
@@ -219,12 +233,18 @@ def write_letters(
                         new.put(name, content)
                     new.put(TABLE, table.encode())
     entries = maker.entries.values()
+    asked_for = [e for e in entries if e.status == "refused" or (e.signed and not e.kept)]
     return WrittenLetters(
         subjects=len(names),
         letters=sum(1 for _ in derived.folder.glob("*.html")),
         signed=maker.new_signatures,
         signed_before=sum(entry.signed is not None and entry.kept for entry in entries),
         refused={entry.id: entry.against for entry in entries if entry.status == "refused"},
+        notes={
+            note: own
+            for note in LETTER_NOTES
+            if (own := tuple(e.id for e in asked_for if note in e.notes))
+        },
         open_slots=writer.open_slots,
         unworded=writer.unworded,
         unknown_ids=tuple(sorted({*writer.reasons, *writer.addresses} - set(names.values()))),
@@ -278,7 +298,7 @@ def _plan(
             changed += [] if signed is None else [own]
             continue
         if signed is None:
-            entry = decide(writer, draft, file, signing, reviews)
+            entry = decide(writer, report, draft, file, signing, reviews)
             # Reasons are checked against a file of names, which may be another one now.
             same = signing.ids is not None and drafts.get(number) == entry.draft
             kept = same and entry.signed is None and not draft.reasons
@@ -291,6 +311,7 @@ def _plan(
             against=signed.accepted,
             draft=writer.fingerprint(draft),
             review=signed.review,
+            notes=tuple(writer.notes(report, draft)),
             signed=signed,
             kept=True,
         )
@@ -310,7 +331,12 @@ def _plan(
 
 
 def decide(
-    writer: LetterWriter, letter: Letter, file: str, signing: Signing, reviews: Mapping[str, Review]
+    writer: LetterWriter,
+    report: SubjectReport,
+    letter: Letter,
+    file: str,
+    signing: Signing,
+    reviews: Mapping[str, Review],
 ) -> Entry:
     """Sign a letter off, refuse that, or leave it a draft, and say why."""
     own, draft = str(letter.reference), writer.fingerprint(letter)
@@ -319,7 +345,15 @@ def decide(
         review = None
     against: tuple[Cause, ...] = tuple(writer.causes(letter))
     against += () if review is not None else ("unreviewed",)
-    entry = Entry(id=own, letter=file, status="draft", against=against, draft=draft, review=review)
+    entry = Entry(
+        id=own,
+        letter=file,
+        status="draft",
+        against=against,
+        draft=draft,
+        review=review,
+        notes=tuple(writer.notes(report, letter)),
+    )
     if signing.by is None or not signing.names(own):
         return entry
     if not signing.accept.issuperset(against):

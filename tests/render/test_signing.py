@@ -75,7 +75,7 @@ def decided(found: SubjectReport, *, reasons: tuple[Any, ...] = (), **asked: Any
         for own, review in asked.pop("reviews", {}).items()
     }
     given: dict[str, Any] = {"by": SIGNED, "ids": (OWN,)} | asked
-    return decide(by, letter, "f", Signing(**given), reviews)
+    return decide(by, found, letter, "f", Signing(**given), reviews)
 
 
 FINE = report(option(move("savings", 1.0, 2.0)))
