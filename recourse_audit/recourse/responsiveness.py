@@ -37,7 +37,7 @@ def measure_responsiveness(
     for part in np.unique(number[permitted]).tolist():
         actions = permitted[number[permitted] == part]
         tried = actions
-        if len(actions) > most:
+        if len(actions) > most and bool(np.isnan(known[actions]).any()):
             tried = np.sort(draw.choice(actions, most, replace=False))
         parts.append((_name(table, int(actions[0])), len(actions), tried))
     answers = known.copy()
