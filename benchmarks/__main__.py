@@ -9,6 +9,7 @@ from benchmarks import (
     packing,
     pages,
     preprocessing,
+    reasons,
     recourse,
     run,
     search_speed,
@@ -24,6 +25,7 @@ if __name__ == "__main__":  # worker processes import this module again
     what_ifs.main(sys.argv[1:])
     kinds.main([])
     preprocessing.main([])
+    reasons.main([])
     caveats.main(sys.argv[1:])
     run.main([])
     pages.main([])

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, repeat
+from typing import NamedTuple
 
 import numpy as np
 
@@ -149,45 +150,36 @@ class OwnDataReports:
         A part is a column at its reference or a kind of tie without any tie; where no single part
         makes an unfavourable decision favourable, the strongest are tried two by two.
         """
-        ladder = _Ladder(self, asked)
+        ladder, columns_reason = _Ladder(self, asked), self._columns_reason
         columns, ties = [*ladder.columns], [*ladder.ties]
-        own_data = replace(
+        parts = [n for n, column in enumerate(columns) if not (columns_reason or column.reason)]
+        parts += range(len(columns), len(columns) + len(ties))
+        parts = [] if self._random else parts
+        steps = ladder.steps([(part,) for part in parts])
+        if steps is None:
+            parts, steps, columns_reason = [], [], columns_reason or "too_large"
+        moves: dict[int, float] = {}
+        for part, step in zip(parts, steps, strict=True):
+            if step is None:
+                if part < len(columns):
+                    columns[part] = replace(columns[part], reason=ladder.reason_against(part))
+                continue
+            moves[part] = step.moves
+            if part < len(columns):
+                columns[part] = replace(columns[part], answer=step.answer, moves=step.moves)
+            else:
+                place = part - len(columns)
+                ties[place] = replace(ties[place], answer=step.answer, moves=step.moves)
+        decided = ladder.lead_now >= 0 or any(step and step.answer.favourable for step in steps)
+        strongest = sorted(moves, key=lambda part: -moves[part])[:MOST_PAIRED]
+        return replace(
             own_data,
             distance=round_figure(-ladder.lead_now),
             columns=tuple(columns),
-            columns_reason=self._columns_reason,
+            columns_reason=columns_reason,
             ties=tuple(ties),
+            pairs=() if decided else ladder.pairs(sorted(strongest)),
         )
-        if self._random:
-            return own_data
-        places = [place for place, column in enumerate(columns) if not column.reason]
-        places = [] if self._columns_reason else places
-        parts = [*places, *range(len(columns), len(columns) + len(ties))]
-        answers = ladder.answers([(part,) for part in parts])
-        if answers is None:
-            return replace(own_data, columns_reason=self._columns_reason or "too_large")
-        records, moves = ladder.records(answers)
-        for part, answer, move in zip(parts, records, moves, strict=True):
-            if part >= len(columns):
-                ties[part - len(columns)] = replace(
-                    ties[part - len(columns)], answer=answer, moves=move
-                )
-            elif answer is None:
-                why: NoColumnAnswer = "no_features" if ladder.is_refused(part) else "not_a_number"
-                columns[part] = replace(columns[part], reason=why)
-            else:
-                columns[part] = replace(columns[part], answer=answer, moves=move)
-        answered = [
-            (part, move)
-            for part, answer, move in zip(parts, records, moves, strict=True)
-            if answer is not None and move is not None
-        ]
-        decides = any(answer is not None and answer.favourable for answer in records)
-        pairs: tuple[OwnPair, ...] = ()
-        if ladder.lead_now < 0 and not decides:
-            strongest = sorted(answered, key=lambda part: -part[1])[:MOST_PAIRED]
-            pairs = ladder.pairs(sorted(part for part, _ in strongest))
-        return replace(own_data, columns=tuple(columns), ties=tuple(ties), pairs=pairs)
 
     def reason_against(self, column: ColumnReference) -> NoColumnAnswer:
         if self._columns_reason:
@@ -226,6 +218,13 @@ class OwnDataReports:
         except ModelError:
             features[:] = np.nan
         return features
+
+
+class _Step(NamedTuple):
+    """The answer without some parts, and how far it is towards a favourable decision."""
+
+    answer: WholeGraph
+    moves: float
 
 
 class _Ladder:
@@ -272,37 +271,37 @@ class _Ladder:
             count = len(arcs) if graph.directed else len(arcs) // 2
             yield OwnTies(kind=graph.ties.kinds[kind], count=count)
 
-    def is_refused(self, part: int) -> bool:
-        """Whether no features follow from a column at its reference."""
-        return part in self._refused
+    def reason_against(self, part: int) -> NoColumnAnswer:
+        """Why a column that was asked about has no answer."""
+        return "no_features" if part in self._refused else "not_a_number"
 
-    def answers(self, sets: Sequence[tuple[int, ...]]) -> Floats | None:
-        """One answer for each set of parts; None if they cost too much, NaN without features.
-
-        In another way of asking than the one that was tried first, a query may be far larger.
-        """
+    def steps(self, sets: Sequence[tuple[int, ...]]) -> "list[_Step | None] | None":
+        """What each set of parts does; None for no number, and for all if they cost too much."""
         asked, columns = self._asked, len(self._stored)
         places = [[part for part in parts if part < columns] for parts in sets]
         features = self._reports.features(asked.subject, places, asked.edited.batcher)
-        finite: Mask = np.isfinite(features).all(axis=1) | ~np.array(
-            [bool(p) for p in places], bool
-        )
+        finite: Mask = np.asarray(np.isfinite(features).all(axis=1))
+        finite |= np.array([not part for part in places], bool)
         self._refused.update(sets[row][0] for row in np.flatnonzero(~finite).tolist())
-        differs = [
-            any(
-                part >= columns or self._stored[part] != self._reports.columns[part].stored
-                for part in parts
-            )
-            for parts in sets
-        ]
+        same = {
+            part
+            for part, column in enumerate(self._reports.columns)
+            if column.stored == self._stored[part]
+        }
         answers = np.repeat(self._effects.own, len(sets), axis=0)
         answers[~finite] = np.nan
-        rows = np.flatnonzero(finite & np.array(differs, bool))
+        rows = np.flatnonzero(finite & np.array([not same.issuperset(p) for p in sets], bool))
         known = self._ask([sets[row] for row in rows.tolist()], features[rows])
         if known is None:
             return None
         answers[rows] = known
-        return answers
+        usable = self._effects.decisions.usable(answers)
+        numbers = np.where(usable[:, None], answers, self._effects.own)
+        moves = round_figures(self._lead(numbers) - self.lead_now).tolist()
+        return [
+            None if answer is None else _Step(answer, move)
+            for answer, move in zip(self._effects.records(answers), moves, strict=True)
+        ]
 
     def _ask(self, sets: Sequence[tuple[int, ...]], features: Floats) -> Floats | None:
         asked, count, columns = self._asked, len(sets), len(self._stored)
@@ -329,28 +328,15 @@ class _Ladder:
             answers, _ = asked.answers(edits, needed=0)
         return answers
 
-    def records(self, answers: Floats) -> tuple[list[WholeGraph | None], list[float | None]]:
-        """Answers as records, and how far each moves towards a favourable decision."""
-        records = self._effects.records(answers)
-        usable = self._effects.decisions.usable(answers)
-        numbers = np.where(usable[:, None], answers, self._effects.own)
-        moves = round_figures(self._lead(numbers) - self.lead_now).tolist()
-        return records, [
-            None if record is None else move for record, move in zip(records, moves, strict=True)
-        ]
-
     def pairs(self, parts: Sequence[int]) -> tuple[OwnPair, ...]:
         """The pairs of some parts that move the answer farthest; of equals, the first."""
         sets = [*combinations(parts, 2)]
-        answers = self.answers(sets) if sets else None
-        if answers is None:
-            return ()
         named = [Part(what="column", name=column.name) for column in self._reports.columns]
         named += [Part(what="ties", name=tie.kind) for tie in self.ties]
         pairs = [
-            OwnPair(parts=(named[first], named[other]), answer=answer, moves=move)
-            for (first, other), answer, move in zip(sets, *self.records(answers), strict=True)
-            if answer is not None and move is not None
+            OwnPair(parts=(named[first], named[other]), answer=step.answer, moves=step.moves)
+            for (first, other), step in zip(sets, self.steps(sets) or (), strict=False)
+            if step is not None
         ]
         return tuple(sorted(pairs, key=lambda pair: -pair.moves)[:MOST_PAIRS])
 
