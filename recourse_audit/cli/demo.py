@@ -48,9 +48,9 @@ def demo(
     show_model(view(), inspection.name, inspection.report)
     say("")
     given = audit.loaded.settings
-    words = english(given)
+    words, favourable = english(given), given.decision.favourable
     for report in audit.explain_many(_pick_subjects(audit.loaded, DEMO_SUBJECTS)):
-        show_subject(view(), report, favourable=given.decision.favourable, words=words)
+        show_subject(view(), report, favourable=favourable, reasons=given.reasons, words=words)
     with resumable(folder):
         bundle = audit.run(folder, sample=DEMO_AUDIT, fresh=True, progress=True, pages_follow=True)
     say_results(bundle)

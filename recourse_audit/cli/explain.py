@@ -55,6 +55,7 @@ def explain(
                 full=full,
                 prefer=given.search.prefer,
                 favourable=favourable,
+                reasons=given.reasons,
                 words=words,
             )
     failed = [report for report in reports if report.error]

@@ -1,14 +1,15 @@
 """The value that a decision turns on: its figures, its cut-off, and the one axis it is drawn on.
 
 With two classes it is the probability of the favourable one, with more the lead of the favourable
-classes over the others, and of a score model the score. Everything that a page says or draws of an
-answer goes through here, so that no two places can disagree on what was decided.
+classes over the others, and of a score model the score. Where no single change moves a probability
+to speak of, a ladder is in log-odds. Everything that a page says or draws of an answer goes through
+here, so that no two places can disagree on what was decided.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import floor, log10
-from typing import ClassVar, Literal, Protocol
+from math import floor, log, log10
+from typing import ClassVar, Literal, Protocol, Self
 
 from recourse_audit.records.bundle import Fingerprint
 from recourse_audit.records.subject import AnswerAlone, SubjectReport
@@ -25,11 +26,15 @@ from recourse_audit.render.drawing import (
 )
 from recourse_audit.render.i18n import Words
 from recourse_audit.render.text import NO_BREAK, plain
-from recourse_audit.settings import GroupSettings, Settings
+from recourse_audit.settings import GroupSettings, ReasonSettings, Settings
 
-Kind = Literal["probability", "lead", "score"]
+Kind = Literal["probability", "lead", "score", "log_odds"]
 WIDE, NARROW = 380.0, 250.0
 ROOM = 0.05  # of the range of scores, on either side of it
+# Effects on a probability below this say nothing; on a score, below this share of its distance.
+NOTHING = 0.01
+BEYOND = 0.3  # of the distance to the cut-off: room for the name of the other side
+EXACT = 1e-4  # figures have six digits, so log-odds of smaller probabilities are not known
 LETTER = 7.6  # width of a letter in the names of the two sides, in pixels
 TICKS = {"probability": (0.0, 0.25, 0.5, 0.75, 1.0), "lead": (-1.0, -0.5, 0.0, 0.5, 1.0)}
 
@@ -38,7 +43,8 @@ TICKS = {"probability": (0.0, 0.25, 0.5, 0.75, 1.0), "lead": (-1.0, -0.5, 0.0, 0
 class AuditFacts:
     """The audit that a page belongs to.
 
-    `prefer` is `search.prefer`, and `smallest` is `groups.smallest`.
+    `prefer` is `search.prefer`, and `smallest` is `groups.smallest`. Without `reasons` it is not
+    known which reference own columns were put at.
     """
 
     classes: tuple[str, ...]
@@ -47,6 +53,7 @@ class AuditFacts:
     made_of: Fingerprint | None = None
     prefer: Literal["paper", "whole_graph"] = "paper"
     smallest: int = GroupSettings().smallest
+    reasons: ReasonSettings | None = None
 
 
 def facts_of(fingerprint: Fingerprint, settings: Settings) -> AuditFacts:
@@ -58,6 +65,7 @@ def facts_of(fingerprint: Fingerprint, settings: Settings) -> AuditFacts:
         made_of=fingerprint,
         prefer=settings.search.prefer,
         smallest=settings.groups.smallest,
+        reasons=settings.reasons,
     )
 
 
@@ -148,6 +156,24 @@ class DecisionAxis:
             return None
         return before - after if self.better == "lower" else after - before
 
+    @property
+    def least(self) -> float:
+        """The smallest effect that is worth a row or a sentence."""
+        distance = abs((self.decided or 0.0) - (self.cut_off or 0.0))
+        return NOTHING * (distance if self.kind in {"score", "log_odds"} else 1.0)
+
+    def in_log_odds(self, distance: float, values: Iterable[float | None]) -> Self:
+        """The same decision in log-odds from the cut-off, on an axis with room for some values."""
+        span = _span((BEYOND * distance, -distance, *values))
+        return replace(self, kind="log_odds", decided=-distance, cut_off=0.0, range=span)
+
+    def log_odds(self, value: float | None) -> float | None:
+        """A probability in log-odds from the cut-off; None if it is too small to be known so."""
+        line = self.cut_off if self.kind == "probability" else None
+        if line is None or value is None or not (0 < line < 1 and EXACT < value < 1 - EXACT):
+            return None
+        return log(value / (1 - value)) - log(line / (1 - line))
+
     # ------------------------------------------------------------------ figures
 
     @property
@@ -163,6 +189,8 @@ class DecisionAxis:
 
     def change(self, difference: float) -> str:
         """A difference between two values, with its sign."""
+        if self.kind == "log_odds":
+            return self.words.signed(difference, 2)
         size = abs(difference) if self.kind == "score" else 0.0
         decimals = 0 if size >= 1000 else 1 if size >= 10 else 2 if size >= 1 else 3
         return self.words.signed(difference, decimals)
@@ -199,6 +227,7 @@ class DecisionAxis:
         x = axis(self.cut_off)
         sign = "≤" if self.better == "lower" else "≥" if self.at_least else ">"
         right = f"{self.favourable} ({sign}{NO_BREAK}{self.figure(self.cut_off)})"
+        right = self.favourable if self.kind == "log_odds" else right
         sides = (right, self.other) if self.better == "lower" else (self.other, right)
         drawing = Drawing(axis.width, 20, " | ".join(sides))
         for side, place, anchor, room in (
@@ -259,13 +288,16 @@ def decision_axis(report: SubjectReport, facts: AuditFacts, words: Words) -> Dec
     decided = line.score if line.has_score else axis.value(report.subject)
     span = (0.0, 1.0) if kind == "probability" else (-1.0, 1.0)
     if kind == "score":
-        values = [
-            value for value in (decided, cut_off, *_values(axis, report)) if value is not None
-        ]
-        low, high = widen(min(values, default=0.0), max(values, default=1.0))
-        room = ROOM * (high - low)
-        span = (low - room, high + room)
+        span = _span((decided, cut_off, *_values(axis, report)))
     return replace(axis, decided=decided, range=span)
+
+
+def _span(values: Iterable[float | None]) -> tuple[float, float]:
+    """A range that holds some values, with room on either side."""
+    known = [value for value in values if value is not None]
+    low, high = widen(min(known, default=0.0), max(known, default=1.0))
+    room = ROOM * (high - low)
+    return low - room, high + room
 
 
 def _values(axis: DecisionAxis, report: SubjectReport) -> Iterable[float | None]:
@@ -275,6 +307,7 @@ def _values(axis: DecisionAxis, report: SubjectReport) -> Iterable[float | None]
         if report.own_data.alone is not None:
             yield axis.value_alone(report.own_data.alone)
         answers += [column.answer for column in report.own_data.columns if column.answer]
+        answers += [kind.answer for kind in report.own_data.ties if kind.answer]
     answers += report.recourse.options if report.recourse else ()
     for counterfactual in report.counterfactuals:
         answers += (counterfactual.explanation, counterfactual)

@@ -160,10 +160,10 @@ class Words:
         return _wide_spaces(format_percent(share, locale=self._locale))
 
     def probability(self, chance: float) -> str:
-        """Three decimals; what is just short of all or nothing is not rounded to it."""
-        if 0 < chance < 0.0005:
+        """Three decimals; nothing is rounded to all or nothing, which a record's zero may be."""
+        if chance < 0.0005:
             return f"<{NO_BREAK}{self.fixed(0.001, 3)}"
-        if 0.9995 <= chance < 1:
+        if chance >= 0.9995:
             return f">{NO_BREAK}{self.fixed(0.999, 3)}"
         return self.fixed(chance, 3)
 

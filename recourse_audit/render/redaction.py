@@ -17,8 +17,10 @@ from recourse_audit.records.recourse import (
     Move,
     MoveAction,
     Option,
+    Part,
     Permitted,
     Recourse,
+    Responsiveness,
     SetAction,
     SideEffects,
     TieAction,
@@ -40,6 +42,9 @@ from recourse_audit.records.subject import (
     EgoTie,
     OwnColumn,
     OwnData,
+    OwnPair,
+    OwnTies,
+    ReasonCandidate,
     SubjectReport,
 )
 from recourse_audit.render.i18n import Words
@@ -55,8 +60,8 @@ Table = Mapping[type, str]
 # subject or the search alone, and are shown as they are.
 SHOWN: Table = {
     SubjectReport: "format subject decision search explanation counterfactuals front front_size "
-    "carriers baselines objective_grid ego_network own_data recourse caveats probes queries "
-    "repeats note error kinds",
+    "carriers baselines objective_grid ego_network own_data recourse reasons caveats probes "
+    "queries repeats note error kinds",
     DecisionLine: "rule cut_off score margin better places rank recorded",
     Explanation: "nodes edges simulatability probabilities score",
     Counterfactual: "explanation removed kept simulatability relevance signed_relevance ranks "
@@ -67,11 +72,16 @@ SHOWN: Table = {
     EgoNetwork: "nodes ties shown total hops limit",
     EgoNode: "id hops decision favourable kind",
     EgoTie: "ends kind count directed",
-    OwnData: "alone reason columns columns_reason",
-    OwnColumn: "name value unit reference percentile answer reason",
+    OwnData: "alone reason distance columns columns_reason ties pairs",
+    OwnColumn: "name value unit reference percentile answer moves reason",
+    OwnTies: "kind count answer moves",
+    OwnPair: "parts answer moves",
+    ReasonCandidate: "part moves share fixed proxy",
     AnswerAlone: "decision favourable probabilities value",
     Recourse: "status certificate margin options evaluations evaluated_on compared error "
-    "droppable common_actions",
+    "droppable common_actions responsiveness",
+    Part: "what name",
+    Responsiveness: "part moves tried flips share interval best_answer best_move",
     Certificate: "max_changes tried possible exhaustive complete_up_to permitted left_out denied "
     "unasked reason",
     Permitted: "drop add move set",
@@ -87,19 +97,22 @@ SHOWN: Table = {
     Move: "attribute before after unit",
     Caveat: "kind grade counterfactual about text variables effect",
 }
-# What the subject does not see of these: whatever tells something about other people.
+# What the subject does not see of these: whatever tells something about other people, and what
+# nobody has confirmed yet.
 NOT_FOR_THE_SUBJECT: Table = {
     SubjectReport: "search explanation counterfactuals front front_size baselines objective_grid "
-    "ego_network caveats",
+    "ego_network reasons caveats",
     Carriers: "front smallest_flip own tried",
-    OwnData: "reason columns_reason",
+    OwnData: "reason columns_reason ties pairs",
     OwnColumn: "reason",
+    Recourse: "responsiveness",
 }
 # Nor, under a quota, where the cut-off is somebody else's value.
 NOT_UNDER_A_QUOTA: Table = {
     DecisionLine: "cut_off margin",
     AnswerAlone: "value",
-    OwnColumn: "answer",
+    OwnData: "distance",
+    OwnColumn: "answer moves",
     Recourse: "margin",
     Option: "score",
 }
@@ -118,7 +131,13 @@ PEOPLE: Table = {
     SideEffects: "to_favourable to_unfavourable other",
     Caveat: "variables",
 }
-ATTRIBUTES: Table = {SetAction: "attribute", Move: "attribute", Permitted: "set"}
+ATTRIBUTES: Table = {
+    SetAction: "attribute",
+    Move: "attribute",
+    Permitted: "set",
+    Part: "name",
+    ReasonCandidate: "proxy",
+}
 
 
 def redact(

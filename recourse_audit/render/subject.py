@@ -24,8 +24,23 @@ from recourse_audit.records.recourse import (
     TogetherAction,
     is_shared,
 )
-from recourse_audit.records.search import CarryingSet, Counterfactual, Explanation, FrontPair, Tie
-from recourse_audit.records.subject import Caveat, EgoNode, EgoTie, OwnColumn, SubjectReport
+from recourse_audit.records.search import (
+    CarryingSet,
+    Counterfactual,
+    Explanation,
+    FrontPair,
+    Tie,
+    WholeGraph,
+)
+from recourse_audit.records.subject import (
+    Caveat,
+    EgoNode,
+    EgoTie,
+    OwnColumn,
+    OwnData,
+    OwnTies,
+    SubjectReport,
+)
 from recourse_audit.render.charts import (
     LIMIT_DEPTH,
     LIMIT_NODES,
@@ -35,10 +50,11 @@ from recourse_audit.render.charts import (
     draw_tree,
     kind_shape,
 )
-from recourse_audit.render.decision_axis import AuditFacts, decision_axis
+from recourse_audit.render.decision_axis import AuditFacts, DecisionAxis, decision_axis
 from recourse_audit.render.drawing import Axis, Part, Picture, Strip
 from recourse_audit.render.i18n import Words
 from recourse_audit.render.redaction import LEFT_TO_THE_AUDITOR, PROTECTED, Level, redact
+from recourse_audit.settings import ReasonSettings
 
 CHECKS = ("deterministic", "node_order", "tie_order", "ties_matter", "packing")
 MOST_TIES = 8  # rows of single ties in the ladder
@@ -47,10 +63,9 @@ SMALL = 150.0
 # Whether ties lead from the first person, and from the second.
 ARROWS = {(True, False): "\N{RIGHTWARDS ARROW}", (False, True): "\N{LEFTWARDS ARROW}"}
 ARROWS[True, True] = "\N{LEFT RIGHT ARROW}"
-# Effects on a probability below this say nothing; of a score, below this share of its margin.
-NOTHING = 0.01
 MUCH_SMALLER = 0.25  # one effect is much smaller than another if it is less than this share of it
-T = TypeVar("T", OwnColumn, CarryingSet)
+Rung = OwnColumn | OwnTies | CarryingSet  # of the ladder: one thing is changed
+R = TypeVar("R", OwnColumn, OwnTies, CarryingSet)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,12 +118,17 @@ class SubjectPage:
         self.without_ties = report.note == "no_ties"
         self.options = report.recourse.options if report.recourse else ()
         self.columns = report.own_data.columns if report.own_data else ()
+        self.tie_kinds = report.own_data.ties if report.own_data else ()
+        self.reasons = facts.reasons or ReasonSettings()
+        self._own = report.carriers.own if report.carriers and self.shows_others else ()
         self.kinds = report.kinds
         near = report.ego_network
         self.people = near.nodes if near is not None and len(near.nodes) > 1 else ()
         # What the search found, unless no pair moves the answer.
         self.counterfactuals = () if report.moves_nothing else report.counterfactuals
         self.caveats = report.caveats if self.counterfactuals else ()
+        self.ladder_axis = self.axis
+        self.ladder_axis = self._choose_ladder_axis(report.own_data or OwnData())
 
     # ------------------------------------------------------------------ own data and the ladder
 
@@ -118,43 +138,71 @@ class SubjectPage:
 
         A column that is at the reference already is in neither.
         """
-        return self._split(
-            column
-            for column in self.columns
-            if column.answer is not None and column.value != column.reference
-        )
+        return self._split(column for column in self.columns if column.value != column.reference)
+
+    @cached_property
+    def kind_ladder(self) -> tuple[list[OwnTies], list[OwnTies]]:
+        """Kinds of ties that move the answer, as a whole or one by one, and those that do not."""
+        return self._split(self.tie_kinds)
 
     @cached_property
     def tie_ladder(self) -> tuple[list[CarryingSet], list[CarryingSet], list[CarryingSet]]:
-        """Own ties: the rows of the ladder, others that move the answer, and those that do not."""
-        carriers = self.report.carriers
-        moving, still = self._split(carriers.own if carriers and self.shows_others else ())
+        """Own ties: the rows of the ladder, others that move the answer, and those that do not.
+
+        A tie that is all there is of its kind has the row of the kind.
+        """
+        alone = [self.only_tie(kind) for kind in self.tie_kinds]
+        moving, still = self._split(tie for tie in self._own if tie not in alone)
         by_size = sorted(moving, key=lambda tie: -abs(self._gain(tie)))
         least = abs(self._gain(by_size[MOST_TIES - 1])) if len(moving) > MOST_TIES else 0.0
         rows = [tie for tie in moving if abs(self._gain(tie)) >= least][:MOST_TIES]
         return rows, [tie for tie in moving if tie not in rows], still
 
-    def _split(self, rows: Iterable[T]) -> tuple[list[T], list[T]]:
+    def kind_of(self, tie: CarryingSet) -> str | None:
+        """The kind of a single tie; None if the report does not say, or there are several."""
+        kinds = {between.kind for between in self._ties_between(*tie.removed[0])}
+        return kinds.pop() if len(kinds) == 1 else None
+
+    def only_tie(self, kind: OwnTies) -> CarryingSet | None:
+        """The tie that is all there is of a kind; None if there are more, or it is not known."""
+        ties = [tie for tie in self._own if self.kind_of(tie) == kind.kind]
+        counts = [sum(tie.count for tie in self._ties_between(*tie.removed[0])) for tie in ties]
+        return ties[0] if counts == [kind.count] else None
+
+    def _split(self, rungs: Iterable[R]) -> tuple[list[R], list[R]]:
         """What moves the answer, the most favourable move first, and what does not."""
-        ordered = sorted(rows, key=lambda row: -self._gain(row))
-        moving = [row for row in ordered if self._flips_or_moves(row)]
-        return moving, [row for row in ordered if not self._flips_or_moves(row)]
+        known = (rung for rung in rungs if _answer(rung)[0])
+        ordered = sorted(known, key=lambda rung: -(_answer(rung)[1] or self._gain(rung)))
+        moving = [rung for rung in ordered if self._is_row(rung)]
+        return moving, [rung for rung in ordered if rung not in moving]
 
-    def _flips_or_moves(self, row: OwnColumn | CarryingSet) -> bool:
-        answer = row.answer if isinstance(row, OwnColumn) else row
-        return answer is not None and (answer.flips or abs(self._gain(row)) >= self.least_effect)
+    def _is_row(self, rung: Rung) -> bool:
+        """Whether a change moves the answer by enough, or ties of the kind do one by one."""
+        answer, _ = _answer(rung)
+        moves = abs(self._gain(rung)) >= self.ladder_axis.least or (answer and answer.flips)
+        by_one = isinstance(rung, OwnTies) and rung.kind in map(self.kind_of, self.tie_ladder[0])
+        return bool(moves) or by_one
 
-    def _gain(self, row: OwnColumn | CarryingSet) -> float:
-        """How far a change goes towards a favourable decision."""
-        answer = row.answer if isinstance(row, OwnColumn) else row
-        after = None if answer is None else self.axis.value(answer)
-        return self.axis.gain(self.axis.decided, after) or 0.0
+    def _gain(self, rung: Rung) -> float:
+        """How far a change goes towards a favourable decision, on the axis of the ladder."""
+        return self.axis.gain(self.ladder_axis.decided, self.after(rung)) or 0.0
 
-    @property
-    def least_effect(self) -> float:
-        """The smallest effect that is worth a row or a sentence."""
-        line = self.report.decision
-        return NOTHING * abs(line.margin or 0.0) if line.has_score else NOTHING
+    def after(self, rung: Rung) -> float | None:
+        """Where a change takes the answer, on the axis of the ladder."""
+        (answer, moves), axis = _answer(rung), self.ladder_axis
+        if axis.kind == "log_odds":
+            return None if moves is None or axis.decided is None else axis.decided + moves
+        return None if answer is None else axis.value(answer)
+
+    def _choose_ladder_axis(self, own: OwnData) -> DecisionAxis:
+        """The same axis, or one in log-odds where no change moves a probability to speak of."""
+        axis = self.axis
+        moves = [rung.moves for rungs in (own.columns, own.ties) for rung in rungs if rung.moves]
+        visible = any(any(map(self._is_row, rungs)) for rungs in (own.columns, own.ties, self._own))
+        if visible or axis.kind == "score" or not own.distance or not moves:
+            return axis
+        alone = axis.log_odds(own.alone.value if own.alone else None)
+        return axis.in_log_odds(own.distance, [alone, *(move - own.distance for move in moves)])
 
     def draw_standing(self, column: OwnColumn, alt: str) -> Picture:
         """Where the subject stands among all, from the lowest value to the highest."""
@@ -390,7 +438,7 @@ class SubjectPage:
 
     def counts(self, gain: float | None) -> str:
         """Whether removed ties count for the subject or against, if it is worth a sentence."""
-        if gain is None or abs(gain) < self.least_effect:
+        if gain is None or abs(gain) < self.axis.least:
             return ""
         return "against" if gain > 0 else "for"
 
@@ -410,9 +458,9 @@ class SubjectPage:
         inside = axis.gain(axis.value(pair.explanation), axis.value(pair)) or 0.0
         there = axis.gain(axis.decided, axis.value(whole)) or 0.0
         larger = max(abs(inside), abs(there))
-        if larger >= self.least_effect and larger:
+        if larger >= self.axis.least and larger:
             if abs(there) < MUCH_SMALLER * larger:
-                return "hardly" if abs(there) < self.least_effect else "less"
+                return "hardly" if abs(there) < self.axis.least else "less"
             if abs(inside) < MUCH_SMALLER * larger:
                 return "more"
             if inside * there < 0:
@@ -512,6 +560,11 @@ class SubjectPage:
             front_size=report.front_size,
             choices=[place(pair) for pair in self.counterfactuals],
         )
+
+
+def _answer(rung: Rung) -> tuple[WholeGraph | None, float | None]:
+    """What the model answers with one thing changed, and how far it moves, where that is known."""
+    return (rung, None) if isinstance(rung, CarryingSet) else (rung.answer, rung.moves)
 
 
 def _actions_of(report: SubjectReport) -> list[Action]:

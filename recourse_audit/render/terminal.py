@@ -37,6 +37,7 @@ from recourse_audit.render.i18n import Words, probe_notes
 from recourse_audit.render.subject import SubjectPage
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import NO_BREAK, agreement_sentences, plain
+from recourse_audit.settings import ReasonSettings
 
 PIECES = "pages/pieces/"
 COLUMNS = 80
@@ -62,6 +63,7 @@ def show_subject(
     full: bool = False,
     prefer: Literal["paper", "whole_graph"] = "paper",
     favourable: Collection[str] = (),
+    reasons: ReasonSettings | None = None,
     more: str = MORE,
     words: Words | None = None,
 ) -> None:
@@ -74,6 +76,8 @@ def show_subject(
     prefer
         What comes first of what is printed in full: the paper's counterfactuals, or the ties that
         carry the decision on the whole graph.
+    reasons
+        What own data were compared with, and the codes of reasons, where that is known.
     more
         Where the rest of a brief view is.
     words
@@ -82,9 +86,10 @@ def show_subject(
     width = min(console.width, COLUMNS)
     for warning in warnings:
         console.print(Text(f"! {plain(warning)}", style="yellow"), width=width)
-    facts = replace(facts_of_report(report, favourable), prefer=prefer)
+    facts = replace(facts_of_report(report, favourable), prefer=prefer, reasons=reasons)
     page = SubjectPage(report, facts, words=words)
     page.axis = TextAxis.of(page.axis, width - BESIDE_THE_BAR)
+    page.ladder_axis = TextAxis.of(page.ladder_axis, width - BESIDE_THE_BAR)
     against = objections(report.what_if, page.words) if report.what_if is not None else ()
     sections = _macros("subject_terminal.html", view=page, objections=list(against))
     show_markup(console, sections.full() if full else sections.brief(more), width)

@@ -66,6 +66,12 @@ class ReadPage:
         return [[text_of(cell) for cell in row] for row in rows]
 
     @property
+    def reasons(self) -> list[list[str]]:
+        """The rows of candidates: number, candidate, effect, permitted changes, person, code."""
+        rows = self._tree.findall(".//table[@class='options reasons']/tbody/tr")
+        return [[text_of(cell) for cell in row] for row in rows]
+
+    @property
     def pairs(self) -> list[str]:
         """The rows of counterfactuals."""
         return self.texts(".//table[@class='options pairs']/tbody/tr")

@@ -47,6 +47,7 @@ from recourse_audit.records.subject import (
     SubjectReport,
 )
 from recourse_audit.render.decision_axis import AuditFacts
+from recourse_audit.settings import ReasonSettings
 
 DIGEST = "0123456789abcdef" * 4
 CLASSES = ("denied", "approved")
@@ -64,6 +65,7 @@ def facts(classes: Sequence[str] = CLASSES, protected: Sequence[str] = ("gender"
         classes=tuple(classes),
         favourable=tuple(classes[-1:]),
         protected=tuple(protected),
+        reasons=ReasonSettings(),
         made_of=Fingerprint(
             versions={"recourse-audit": "0.1.0", "python": "3.11.7"},
             model=DIGEST,

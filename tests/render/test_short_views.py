@@ -219,7 +219,7 @@ def test_an_answer_close_to_the_line_is_drawn_on_its_side(first: float, side: st
 
 def test_ties_that_do_not_move_the_figure_share_a_row() -> None:
     text = printed(show_subject, own_ties(made_report(), 30, spread=0.0))
-    assert "\n30 ties move the answer by less than 0.01 each\n" in text
+    assert "\n30 single ties move the answer by less than 0.01 each\n" in text
     assert "N0" not in text
 
 

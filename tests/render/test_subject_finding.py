@@ -188,7 +188,7 @@ def test_the_eight_largest_moves_are_drawn_and_the_rest_is_in_the_annex() -> Non
 
 def test_what_moves_nothing_is_one_row() -> None:
     page = read(own_carriers(made_report(nx.star_graph(3)), 0.9000001, 0.895, 0.4))
-    assert page.ladder[-1] == ["2 ties move the answer by less than 0.01 each"]
+    assert page.ladder[-1] == ["2 single ties move the answer by less than 0.01 each"]
     assert len(page.ladder) == 2 + 1 + 1 + 1
     assert len(page.column("Own ties with smaller effects", "Removed")) == 2
 
@@ -223,7 +223,7 @@ def test_own_columns_and_single_ties_are_on_one_ladder() -> None:
         [OWN],
         ["Late 1 → 0", "0.600 up 0.500, then approved"],
         ["Income €28,100 → €34,500", "0.150 up 0.050, still refused"],
-        ["2 items move the answer by less than 0.01 each: savings 0.101, housing"],
+        ["2 more items move the answer by less than 0.01 each: savings 0.101, housing"],
         [TIES],
         ["Guarantor tie: P0001 (approved)", "0.300 up 0.200, still refused"],
     ]

@@ -101,7 +101,7 @@ def test_how_strong_an_option_is_goes_by_the_weaker_test(
     tests = Robustness(draws=50, ties=survival(50, 50), attributes=survival(held, 50))
     page = read(with_recourse(made_report(), options=(option([], 1.0, robustness=tests),)))
     assert page.text(".//td[@class='held']/strong") == strength
-    assert ("Decide on option 1: it failed " in page.clerk) is fragile
+    assert ("Decide on option 1. It failed " in page.clerk) is fragile
 
 
 def test_an_option_that_was_not_tested_says_so() -> None:
@@ -248,7 +248,7 @@ def test_before_signing_the_clerk_learns_whom_not_to_name_and_what_not_to_say() 
         "The letter does not name P0001 and P0002. Check with data protection before you say which "
         "tie is meant."
     ) in clerk
-    assert "offers to give them on request" in clerk
+    assert "a reason that you add to letters/reasons.csv needs a note." in clerk
     assert "Do not promise approval." in clerk
     assert "The letter does not name person 1 and person 2." in read_made("reviewer").clerk
     assert read_made("subject").clerk == ""
