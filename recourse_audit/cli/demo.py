@@ -38,6 +38,7 @@ def demo(
 ) -> None:
     """Try everything on a made-up network: of lending, or of people, employers and schools."""
     from recourse_audit.api import Audit
+    from recourse_audit.render.decision_axis import facts_of
     from recourse_audit.render.terminal import show_model, show_subject
 
     out = out or Path(FOLDER if sample == "lending" else f"{FOLDER}-{sample}")
@@ -48,9 +49,9 @@ def demo(
     show_model(view(), inspection.name, inspection.report)
     say("")
     given = audit.loaded.settings
-    words, favourable = english(given), given.decision.favourable
+    words, facts = english(given), facts_of(given)
     for report in audit.explain_many(_pick_subjects(audit.loaded, DEMO_SUBJECTS)):
-        show_subject(view(), report, favourable=favourable, reasons=given.reasons, words=words)
+        show_subject(view(), report, facts=facts, words=words)
     with resumable(folder):
         bundle = audit.run(folder, sample=DEMO_AUDIT, fresh=True, progress=True, pages_follow=True)
     say_results(bundle)

@@ -35,6 +35,7 @@ def explain(
 ) -> None:
     """Explain decisions on people, and what could change them."""
     from recourse_audit.api import Audit
+    from recourse_audit.render.decision_axis import facts_of
     from recourse_audit.render.terminal import show_subject
     from recourse_audit.render.text import plain
 
@@ -46,18 +47,10 @@ def explain(
         warn(audit.warnings)
     else:
         given = audit.loaded.settings
-        words, favourable = english(given), given.decision.favourable
+        words, facts = english(given), facts_of(given)
         for place, report in enumerate(reports):
-            show_subject(
-                view(),
-                report,
-                () if place else audit.warnings,
-                full=full,
-                prefer=given.search.prefer,
-                favourable=favourable,
-                reasons=given.reasons,
-                words=words,
-            )
+            warnings = () if place else audit.warnings
+            show_subject(view(), report, warnings, full=full, facts=facts, words=words)
     failed = [report for report in reports if report.error]
     stuck = [report for report in reports if report.status == "error" and not report.error]
     for lack, people in (("No result", failed), ("No options found", stuck)):

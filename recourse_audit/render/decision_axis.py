@@ -6,7 +6,7 @@ to speak of, a ladder is in log-odds. Everything that a page says or draws of an
 here, so that no two places can disagree on what was decided.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import floor, log, log10
 from typing import ClassVar, Literal, Protocol, Self
@@ -56,8 +56,8 @@ class AuditFacts:
     reasons: ReasonSettings | None = None
 
 
-def facts_of(fingerprint: Fingerprint, settings: Settings) -> AuditFacts:
-    """Take the facts from what a bundle says it is of, and from its settings."""
+def facts_of(settings: Settings, fingerprint: Fingerprint | None = None) -> AuditFacts:
+    """Take the facts from the settings, and from what a bundle says it is of."""
     return AuditFacts(
         classes=tuple(settings.decision.classes),
         favourable=tuple(settings.decision.favourable),
@@ -69,27 +69,22 @@ def facts_of(fingerprint: Fingerprint, settings: Settings) -> AuditFacts:
     )
 
 
-def facts_of_report(report: SubjectReport, favourable: Collection[str] = ()) -> AuditFacts:
+def facts_of_report(report: SubjectReport) -> AuditFacts:
     """What a report alone tells of its audit; classes of which it does not tell are left open."""
     subject, near, own = report.subject, report.ego_network, report.own_data
-    known = dict.fromkeys(favourable, True)
-    if not favourable:
-        options = report.recourse.options if report.recourse else ()
-        known = {option.decision: True for option in options}
-        known |= {node.decision: node.favourable for node in (near.nodes if near else ())}
-        known[subject.decision] = subject.favourable
-        if own is not None and own.alone is not None:
-            known[own.alone.decision] = own.alone.favourable
-        known.pop("", None)  # no decision
+    options = report.recourse.options if report.recourse else ()
+    known = {option.decision: True for option in options}
+    known |= {node.decision: node.favourable for node in (near.nodes if near else ())}
+    known[subject.decision] = subject.favourable
+    if own is not None and own.alone is not None:
+        known[own.alone.decision] = own.alone.favourable
+    known.pop("", None)  # no decision
     classes = tuple(subject.probabilities) or tuple(known)
     if len(classes) == 2 and len(known) == 1:  # then the other class is the other kind
         [(name, good)] = known.items()
         known |= {other: not good for other in classes if other != name}
-    told = bool(favourable) or set(classes) <= set(known)
-    return AuditFacts(
-        classes=classes,
-        favourable=tuple(name for name, good in known.items() if good) if told else (),
-    )
+    favourable = tuple(name for name, good in known.items() if good)
+    return AuditFacts(classes=classes, favourable=favourable if set(classes) <= set(known) else ())
 
 
 class Answer(Protocol):

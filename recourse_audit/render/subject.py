@@ -24,20 +24,12 @@ from recourse_audit.records.recourse import (
     TogetherAction,
     is_shared,
 )
-from recourse_audit.records.search import (
-    CarryingSet,
-    Counterfactual,
-    Explanation,
-    FrontPair,
-    Tie,
-    WholeGraph,
-)
+from recourse_audit.records.search import CarryingSet, Counterfactual, FrontPair, Tie, WholeGraph
 from recourse_audit.records.subject import (
     Caveat,
     EgoNode,
     EgoTie,
     OwnColumn,
-    OwnData,
     OwnTies,
     SubjectReport,
 )
@@ -50,7 +42,7 @@ from recourse_audit.render.charts import (
     draw_tree,
     kind_shape,
 )
-from recourse_audit.render.decision_axis import AuditFacts, DecisionAxis, decision_axis
+from recourse_audit.render.decision_axis import Answer, AuditFacts, DecisionAxis, decision_axis
 from recourse_audit.render.drawing import Axis, Part, Picture, Strip
 from recourse_audit.render.i18n import Words
 from recourse_audit.render.redaction import LEFT_TO_THE_AUDITOR, PROTECTED, Level, redact
@@ -128,16 +120,13 @@ class SubjectPage:
         self.counterfactuals = () if report.moves_nothing else report.counterfactuals
         self.caveats = report.caveats if self.counterfactuals else ()
         self.ladder_axis = self.axis
-        self.ladder_axis = self._choose_ladder_axis(report.own_data or OwnData())
+        self.ladder_axis = self._choose_ladder_axis()
 
     # ------------------------------------------------------------------ own data and the ladder
 
     @cached_property
     def column_ladder(self) -> tuple[list[OwnColumn], list[OwnColumn]]:
-        """Own columns whose value at the reference moves the answer, and those where it does not.
-
-        A column that is at the reference already is in neither.
-        """
+        """Own columns that move the answer if put at their reference, and those that do not."""
         return self._split(column for column in self.columns if column.value != column.reference)
 
     @cached_property
@@ -147,10 +136,7 @@ class SubjectPage:
 
     @cached_property
     def tie_ladder(self) -> tuple[list[CarryingSet], list[CarryingSet], list[CarryingSet]]:
-        """Own ties: the rows of the ladder, others that move the answer, and those that do not.
-
-        A tie that is all there is of its kind has the row of the kind.
-        """
+        """Own ties that have no row as their kind: rows, others that move the answer, the rest."""
         alone = [self.only_tie(kind) for kind in self.tie_kinds]
         moving, still = self._split(tie for tie in self._own if tie not in alone)
         by_size = sorted(moving, key=lambda tie: -abs(self._gain(tie)))
@@ -194,12 +180,12 @@ class SubjectPage:
             return None if moves is None or axis.decided is None else axis.decided + moves
         return None if answer is None else axis.value(answer)
 
-    def _choose_ladder_axis(self, own: OwnData) -> DecisionAxis:
+    def _choose_ladder_axis(self) -> DecisionAxis:
         """The same axis, or one in log-odds where no change moves a probability to speak of."""
-        axis = self.axis
-        moves = [rung.moves for rungs in (own.columns, own.ties) for rung in rungs if rung.moves]
-        visible = any(any(map(self._is_row, rungs)) for rungs in (own.columns, own.ties, self._own))
-        if visible or axis.kind == "score" or not own.distance or not moves:
+        own, axis, parts = self.report.own_data, self.axis, (self.columns, self.tie_kinds)
+        moves = [rung.moves for rungs in parts for rung in rungs if rung.moves]
+        visible = any(any(map(self._is_row, rungs)) for rungs in (*parts, self._own))
+        if visible or axis.kind == "score" or own is None or not own.distance or not moves:
             return axis
         alone = axis.log_odds(own.alone.value if own.alone else None)
         return axis.in_log_odds(own.distance, [alone, *(move - own.distance for move in moves)])
@@ -467,7 +453,7 @@ class SubjectPage:
                 return "opposite"
         return "decision" if before and after and whole.flips and not flips else ""
 
-    def decision_inside(self, answer: Explanation | Counterfactual) -> str:
+    def decision_inside(self, answer: Answer) -> str:
         """What the rule decides on an explanation alone; empty where a copy does not tell."""
         axis = self.axis
         if axis.kind != "score" and not axis.at_least:

@@ -5,12 +5,12 @@ is drawn in characters. What users wrote is text, whatever it contains; nothing 
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from html import escape
 from html.parser import HTMLParser
 from io import StringIO
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -30,14 +30,13 @@ from recourse_audit.records.recourse import (
     WhatIf,
 )
 from recourse_audit.records.subject import StabilityReport, SubjectReport
-from recourse_audit.render.decision_axis import DecisionAxis, facts_of_report
+from recourse_audit.render.decision_axis import AuditFacts, DecisionAxis, facts_of_report
 from recourse_audit.render.drawing import Picture
 from recourse_audit.render.groups import GroupPage
 from recourse_audit.render.i18n import Words, probe_notes
 from recourse_audit.render.subject import SubjectPage
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import NO_BREAK, agreement_sentences, plain
-from recourse_audit.settings import ReasonSettings
 
 PIECES = "pages/pieces/"
 COLUMNS = 80
@@ -61,9 +60,7 @@ def show_subject(
     warnings: Sequence[str] = (),
     *,
     full: bool = False,
-    prefer: Literal["paper", "whole_graph"] = "paper",
-    favourable: Collection[str] = (),
-    reasons: ReasonSettings | None = None,
+    facts: AuditFacts | None = None,
     more: str = MORE,
     words: Words | None = None,
 ) -> None:
@@ -71,13 +68,8 @@ def show_subject(
 
     Parameters
     ----------
-    favourable
-        The favourable classes, where they are known.
-    prefer
-        What comes first of what is printed in full: the paper's counterfactuals, or the ties that
-        carry the decision on the whole graph.
-    reasons
-        What own data were compared with, and the codes of reasons, where that is known.
+    facts
+        The audit that the report belongs to; what the report tells of it without them.
     more
         Where the rest of a brief view is.
     words
@@ -86,8 +78,7 @@ def show_subject(
     width = min(console.width, COLUMNS)
     for warning in warnings:
         console.print(Text(f"! {plain(warning)}", style="yellow"), width=width)
-    facts = replace(facts_of_report(report, favourable), prefer=prefer, reasons=reasons)
-    page = SubjectPage(report, facts, words=words)
+    page = SubjectPage(report, facts or facts_of_report(report), words=words)
     page.axis = TextAxis.of(page.axis, width - BESIDE_THE_BAR)
     page.ladder_axis = TextAxis.of(page.ladder_axis, width - BESIDE_THE_BAR)
     against = objections(report.what_if, page.words) if report.what_if is not None else ()

@@ -124,7 +124,7 @@ class PageMaker:
         self._templates = Templates(pages.templates)
         self._words = words_of(stored.settings, pages.language, self._templates)
         self._audit = _audit(stored.settings, pages)
-        self._facts = facts_of(stored.fingerprint, stored.settings)
+        self._facts = facts_of(stored.settings, stored.fingerprint)
         self._printer = Printer(self._templates) if on_paper else None
         self._letters = _find_letters(stored.folder)
         self._level = level = pages.level

@@ -33,6 +33,7 @@ from recourse_audit.records.recourse import (
 )
 from recourse_audit.records.search import Carriers, CarryingSet
 from recourse_audit.records.subject import AnswerAlone, DecisionLine, SubjectReport
+from recourse_audit.render.decision_axis import AuditFacts
 from recourse_audit.render.groups import GroupPage
 from recourse_audit.render.i18n import Words, status_name
 from recourse_audit.render.terminal import forbidden_words, show_groups, show_model
@@ -279,7 +280,9 @@ def test_every_rule_is_drawn_on_its_own_axis(rule: str) -> None:
 def test_several_classes_are_drawn_by_their_margin_with_its_line_at_zero() -> None:
     classes = ("no", "maybe", "yes")
     report = own_ties(made_report(classes=classes), 3)
-    text = fits(printed(show_subject, report, favourable=("yes",)))
+    text = fits(
+        printed(show_subject, report, facts=AuditFacts(classes=classes, favourable=("yes",)))
+    )
     assert "Lead of the favourable classes over the others" in text
     [decided] = [line for line in text.splitlines() if line.startswith("As decided")]
     assert f"{MINUS}0.850" in decided

@@ -90,7 +90,7 @@ def two_kinds(**changes: Any) -> SubjectReport:
 
 def terminal(report: SubjectReport, *, full: bool = False) -> str:
     console = Console(file=io.StringIO(), width=80)
-    show_subject(console, report, full=full, words=NAMED, reasons=ReasonSettings())
+    show_subject(console, report, full=full, words=NAMED, facts=facts())
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
