@@ -450,7 +450,8 @@ class Bundle:
         settings
             An `audit.toml` whose [letters] replace those of the bundle.
         reasons, addresses
-            CSV files: reasons that a person has confirmed, and where letters go.
+            CSV files: `letters/reasons.csv` with the reasons that a person has confirmed, and where
+            letters go.
         names
             CSV with everybody's id and names: reasons that name somebody else are refused.
         """

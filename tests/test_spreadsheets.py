@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from recourse_audit.records.texts import FULL_WIDTH, csv_lines, guard, unguard
 from recourse_audit.render.groups_csv import groups_csv
-from recourse_audit.render.letter_inputs import read_addresses, read_reasons
+from recourse_audit.render.letter_inputs import read_addresses
+from recourse_audit.render.letter_reasons import read_reasons
 from tests import audits
 from tests.audits import small_audit
 from tests.command import command
@@ -108,18 +109,22 @@ def test_addresses_and_reasons_beside_ids_of_the_table_find_their_person(bundle:
     path = bundle.parent / "people.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["id", "reason_1"])
+        writer.writerow(["id", "line1"])
         writer.writerows([row["id"], f"about {place}"] for place, row in enumerate(rows_of(bundle)))
     expected = {name: (f"about {place}",) for place, name in enumerate(IDS)}
-    lines = {name: address for name, (address, _) in read_addresses(path).items()}
-    assert lines == expected
-    assert read_reasons(path, most=4) == expected
+    assert {name: found.lines for name, found in read_addresses(path).items()} == expected
+    path.write_bytes(path.read_bytes().replace(b"id,line1", b"id,reason,confirm"))
+    found = read_reasons(path)
+    assert {
+        name: tuple(row.reason.text for row in rows) for name, rows in found.items()
+    } == expected
 
 
 def test_ids_that_somebody_wrote_raw_are_found_as_well(tmp_path: Path) -> None:
     path = tmp_path / "addresses.csv"
     path.write_text("id,line1\n=1+1,here\n-x,there\n", encoding="utf-8")
-    assert read_addresses(path) == {"=1+1": (("here",), (None,)), "-x": (("there",), (None,))}
+    found = {name: address.lines for name, address in read_addresses(path).items()}
+    assert found == {"=1+1": ("here",), "-x": ("there",)}
 
 
 def test_the_table_of_groups_is_guarded_and_its_figures_are_not() -> None:

@@ -246,11 +246,11 @@ class DerivedFolder:
                 remove_folder(self.new, self.name)
             raise
 
-    def read_manifest(self) -> DerivedManifest | None:
-        """The folder's manifest, if there is one that was made from this bundle as it is."""
+    def read_manifest(self, *, of_any: bool = False) -> DerivedManifest | None:
+        """The folder's manifest, if it was made from this bundle as it is, or from any."""
         with suppress(DocumentError):
             manifest = DERIVED_MANIFEST.read(read_plain(self.folder / MANIFEST) or b"")
-            if manifest.of == digest(self.bundle / MANIFEST):
+            if of_any or manifest.of == digest(self.bundle / MANIFEST):
                 return manifest
         return None
 

@@ -23,7 +23,6 @@ IDS_ONLY = (
     "! reasons were compared with the ids of other people only; give their names with --names FILE "
     "to have those found, too"
 )
-ALLOWED = "names allowed by hand in reasons are recorded in"
 # A letter names the day until which it holds, and dates end with the year 9999.
 LAST_DAY = date(2999, 12, 31)
 
@@ -72,7 +71,7 @@ def letters(
         Option(help="Take [letters], [words] and [audit] from this audit.toml, not the bundle's."),
     ] = None,
     reasons: Annotated[
-        Path | None, Option(help="CSV: id,reason. Reasons that a person has confirmed.")
+        Path | None, Option(help="letters/reasons.csv, with yes in confirm. Reasons to state.")
     ] = None,
     addresses: Annotated[
         Path | None, Option(help="CSV: id, address lines, name and details. Where letters go.")
@@ -132,6 +131,10 @@ def say_letters(bundle: Path, made: "WrittenLetters") -> None:
         before = f" ({made.signed_before:,} of them before)" if made.signed_before else ""
         what = f"{number(signed, 'letter')} signed off{before}, {what}"
     say(f"{bundle / 'letters'}: {what} for {people}")
+    if made.signed:
+        profile = made.profile
+        say(f"profile {profile.title}, as of {profile.as_of}, covers: {profile.covers.strip()}")
+        say(f"! it leaves to you, and is not legal advice: {profile.leaves_out.strip()}")
     for own, causes in list(made.refused.items())[:MOST_REFUSED]:
         say(f"! not signed off: {plain(own)} ({', '.join(causes)})")
     if len(made.refused) > MOST_REFUSED:
@@ -144,9 +147,9 @@ def say_letters(bundle: Path, made: "WrittenLetters") -> None:
         *((names, notes[note]) for note, names in made.notes.items()),
         (made.open_slots, "letters stay drafts until these are filled in"),
         (made.unworded, "letters use these names as they are; give words for them in [words]"),
-        (made.unknown_ids, "these ids in your files are not subjects of this audit"),
+        (made.unknown_ids, "these ids in the addresses are not subjects of this audit"),
+        (made.unaddressed, "letters to these people have no address, because the file lacks them"),
         (made.unprintable, BOXES),
-        (made.allowed, ALLOWED),
     ):
         if names:
             more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""

@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from recourse_audit.records import Record
 from recourse_audit.records.model import ProbeReport, Repeats
-from recourse_audit.records.recourse import Action, Compared, RecourseStatus, SetAction
+from recourse_audit.records.recourse import Action, Compared, Part, RecourseStatus, SetAction
 from recourse_audit.records.search import Counterfactual
 from recourse_audit.records.subject import SubjectReport
 
@@ -194,20 +194,34 @@ class Review(Record):
     draft: str
 
 
+class StatedReason(Record):
+    """A reason as a letter states it, what it rests on, and who has checked that.
+
+    `part` is None for a reason in staff's own words; `code` is from the list of the profile. `note`
+    says why it is a reason although the audit does not show that.
+    """
+
+    text: str
+    part: Part | None = None
+    code: str = ""
+    note: str = ""
+    checked_by: str = ""
+
+
 class SignedLetter(Record):
     """Who signed a letter off, what they accepted, and what staff had given for it.
 
     `accepted` is what spoke against the letter and was accepted. With `reasons`, `recipient` and
-    `details` (the name in the greeting, then what the profile prints of the application) the letter
-    can be made again, to see whether it would still read the same.
+    `details` (the name in the greeting, what the decision was about, then what the profile prints
+    of the application) the letter can be made again, to see whether it would still read the same.
     """
 
-    format: Literal[2] = 2
+    format: Literal[3] = 3
     id: str
     sign_off: SignOff
     accepted: tuple[Cause, ...]
     review: Review | None
-    reasons: tuple[str, ...]
+    reasons: tuple[StatedReason, ...]
     recipient: tuple[str, ...]
     details: tuple[str | None, ...]
 

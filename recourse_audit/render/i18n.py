@@ -297,6 +297,14 @@ class Words:
         words = self._find(lambda own: own.ties.get(kind))
         return "" if words is None else plain(words.caution)
 
+    def reason(self, name: str) -> str | None:
+        """The user's phrase for a column or a kind of tie as a reason, if they gave one."""
+        return self._find(lambda own: own.reasons.get(name))
+
+    def caution(self, attribute: str) -> str:
+        """What a person must know before they change an attribute; "" where nothing is said."""
+        return plain(self._find(lambda own: own.cautions.get(attribute)) or "")
+
     def level(self, attribute: str, level: float | str) -> str | None:
         """The user's phrase for an attribute that reaches a level, if they gave one."""
         phrases = self._find(lambda own: own.levels.get(attribute)) or {}

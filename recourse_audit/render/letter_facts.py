@@ -25,7 +25,7 @@ from recourse_audit.records.recourse import (
     is_shared,
 )
 from recourse_audit.records.search import Tie
-from recourse_audit.records.subject import SubjectReport
+from recourse_audit.records.subject import OwnData, SubjectReport
 from recourse_audit.records.texts import same_name
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.recourse.proxies import relation_by_name
@@ -38,6 +38,8 @@ Attribute = NewType("Attribute", str)
 Unit = NewType("Unit", str)
 OwnCategory = NewType("OwnCategory", str)
 SharedEnd = NewType("SharedEnd", str)
+NodeKind = NewType("NodeKind", str)
+Column = NewType("Column", str)
 DecisionClass = NewType("DecisionClass", str)
 
 Outcome = Literal["options", "staff", "none_exists", "none_found", "not_worked_out"]
@@ -49,14 +51,15 @@ class TieChange:
     """Ties of one kind to end, form or move; `count` is None where all of them end together.
 
     `only` if the person has no others of this kind, so that they know which are meant. `to` are the
-    far ends that ties move to, if so many people share each of them that it may be named.
+    far ends that ties move to, each with the kind of node that it is ("" if there is one kind), if
+    so many people share each of them that it may be named.
     """
 
     do: TieWord
     kind: Kind
     count: int | None
     only: bool
-    to: tuple[SharedEnd, ...] = ()
+    to: tuple[tuple[NodeKind, SharedEnd], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +105,9 @@ class LetterOption:
 class Letter:
     """Everything that one letter says, as keys, numbers, dates and texts with a type of their own.
 
-    `details` are what staff's addresses say besides the lines: the name in the greeting, then the
-    details of the profile. `withheld` counts the options that only staff may talk about, `unlisted`
+    `details` are what staff's addresses say besides the lines: the name in the greeting, what the
+    decision was about, then the details of the profile. `data` are the columns of the person's own
+    data. `withheld` counts the options that only staff may talk about, `unlisted`
     those for which there is no room; with those that are told they are the `option_count` of
     the report. `tries_ties` and `tries_attributes` are what the search could change, up to
     `max_changes` at a time. Without a `signer`, it is a draft and has no date.
@@ -114,6 +118,7 @@ class Letter:
     details: tuple[AddressLine | None, ...]
     decision: DecisionClass
     reasons: tuple[Reason, ...]
+    data: tuple[Column, ...]
     outcome: Outcome
     options: tuple[LetterOption, ...]
     withheld: int
@@ -187,6 +192,10 @@ class Vocabulary:
     def refusal(self, name: str) -> DecisionClass | None:
         return DecisionClass(name) if name in self._refusals else None
 
+    def columns(self, own: OwnData | None) -> tuple[Column, ...]:
+        """The columns of a person's own data: the names of the user's table."""
+        return tuple(Column(column.name) for column in (own.columns if own else ()))
+
     def change(self, move: SetAction | Move, levels: int | None = None) -> AttributeChange | None:
         """A change of an attribute; None if a letter may not name all that changes."""
         attribute, rule = self.attribute(move.attribute), self._rules.get(move.attribute)
@@ -254,6 +263,12 @@ class OptionReader:
         ]
         self._unmeasured = any(caveat.kind == "unknown_reach" for caveat in report.caveats)
 
+    def may_name(self, kind: str) -> bool:
+        """Whether a letter may name a kind of the person's ties, all of them meant."""
+        near = len(self._neighbours.get(kind, ()))
+        known = kind in self._settings.known_kinds or near >= self._settings.k
+        return known and self._vocabulary.kind(kind) is not None
+
     def read(self, options: Sequence[Option]) -> tuple[list[LetterOption], int]:
         """Options that read differently, the fragile last; and how many may not be told."""
         alike: dict[_Changes, list[tuple[Option, _Unnamed]]] = {}
@@ -311,13 +326,12 @@ class OptionReader:
         kind, colon, _ = self._own.partition(":")
         return not colon or name.startswith(f"{kind}:")
 
-    def shared_ends(self, moves: Sequence[MoveAction]) -> tuple[SharedEnd, ...]:
-        """The far ends of moves, without their kinds; none if one of them may not be named."""
+    def shared_ends(self, moves: Sequence[MoveAction]) -> tuple[tuple[NodeKind, SharedEnd], ...]:
+        """The far ends of moves, each with its kind; none if one of them may not be named."""
         if not all(is_shared(move, self._smallest) for move in moves):
             return ()
-        prefixed = ":" in self._own
-        names = [move.to.partition(":")[2] if prefixed else move.to for move in moves]
-        return tuple(SharedEnd(name or move.to) for name, move in zip(names, moves, strict=True))
+        ends = [move.to.partition(":") if ":" in self._own else ("", "", move.to) for move in moves]
+        return tuple((NodeKind(kind), SharedEnd(name)) for kind, _, name in ends)
 
     def _merge(self, changes: _Changes, same: Sequence[tuple[Option, _Unnamed]]) -> LetterOption:
         """Options that read the same as one, which is as steady as the least steady of them."""

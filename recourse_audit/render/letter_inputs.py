@@ -6,18 +6,14 @@ with or only without confirmed reasons, or depending on a fact, which the user d
 false in `letters.facts`; nothing is assumed until then. `letters.slots` fills in slots. A profile
 is not legal advice: a person signs off.
 
-**Reasons** come as CSV (`id`, then columns whose names start with `reason`; a person may have
-several rows) or as TOML (`[reasons]`, then `P0012 = ["…", "…"]`). A reason must name nobody but its
-reader: it is compared with the id and the given names of everybody in the report, word by word;
-case, accents and punctuation make no difference, and whatever is spelled otherwise is not found.
-What looks like another person's name and is not can be allowed: in the CSV column `allow`, with
-semicolons between words, or in the TOML table `[allow]`. **Addresses** come as CSV: `id`, then one
-column per line of the address, and columns named like the details of the profile.
+**Addresses** come as CSV: `id`, columns for the lines of the address, and columns named like the
+details of the profile. Reasons are in `letter_reasons`.
 """
 
 import csv
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Literal, NewType, Self
@@ -28,9 +24,7 @@ from pydantic import Field, ValidationError, model_validator
 from recourse_audit.errors import InputError, SettingsError, TemplateError
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.records.bundle import Review, SignedLetter, SignOff
-from recourse_audit.records.recourse import MoveAction, SetAction
-from recourse_audit.records.subject import SubjectReport
-from recourse_audit.records.texts import unguard, words_of
+from recourse_audit.records.texts import unguard
 from recourse_audit.render.i18n import PLACEHOLDER
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import LetterSettings, first_problem
@@ -38,18 +32,17 @@ from recourse_audit.settings.section import Section, read_toml
 
 # Filled in by the program: from the settings, where they may be missing, and from the letter.
 SENDER_SLOTS = frozenset({"sender", "address", "contact"})
-LETTER_SLOTS = frozenset({"connections", "decided", "decision", "reference"})
+LETTER_SLOTS = frozenset({"connections", "data", "decided", "decision", "reference"})
 ALWAYS, WITH_REASONS, WITHOUT_REASONS = "always", "reasons", "no reasons"
 NOT = "not "
 UNCHOSEN = "generic"  # the profile of drafts until somebody chooses one
-LONGEST = 200
 MOST_LINES = 5
-ALLOW, NAME = "allow", "name"
+NAME, ABOUT, EMAIL = "name", "about", "email"
+# Columns of the addresses that are lines of the address, one each.
+LINES = (NAME, *(f"line{n}" for n in range(1, 6)), "street", "town", "postcode", "country")
 Reason = NewType("Reason", str)
 AddressLine = NewType("AddressLine", str)
 Signer = NewType("Signer", str)
-# The lines of an address; then the name in the greeting and the details of the profile.
-Addressee = tuple[tuple[AddressLine, ...], tuple[AddressLine | None, ...]]
 _CONDITION = re.compile(rf"({NOT})?([a-z_]+)")
 _BREAKS = re.compile(r"[ \t\r\n]+")
 
@@ -88,21 +81,29 @@ class Block(Section):
 class Profile(Section):
     """What a letter must say, which law requires it, and as of which date.
 
-    In a `country`, a letter is in its variety of the language: en is then en_US. `rights` is the
-    heading of the blocks of that part, and `details` are the labels of what staff's addresses say
-    about each application, both by language.
+    `covers` and `leaves_out` say which law the texts come from, and what the sender must see to.
+    In a `country`, a letter is in its variety of the language: en is then en_US. `headings` stand
+    above the blocks of a part, and `details` are the labels of what staff's addresses say about
+    each application, both by language; without a detail that is not `optional`, a letter is not
+    complete. `reasons` are the texts of the codes for reasons. If the fact `not_for` is true,
+    another profile is the right one.
     """
 
     title: str
     as_of: date
     note: str
+    covers: str
+    leaves_out: str
+    not_for: str = ""
     country: str = Field(default="", pattern="^([A-Z]{2})?$")
     max_reasons: int = Field(default=4, ge=1, le=6)
     sources: dict[str, Source] = Field(default_factory=dict)
     slots: dict[str, str] = Field(default_factory=dict)
     facts: dict[str, str] = Field(default_factory=dict)
     details: dict[str, dict[str, str]] = Field(default_factory=dict)
-    rights: dict[str, str] = Field(default_factory=dict)
+    optional: tuple[str, ...] = ()
+    headings: dict[str, dict[str, str]] = Field(default_factory=dict)
+    reasons: dict[str, dict[str, str]] = Field(default_factory=dict)
     blocks: tuple[Block, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -113,8 +114,8 @@ class Profile(Section):
                 raise ValueError(f"{where}.text: needs the English text, en")
             if block.source and block.source not in self.sources:
                 raise ValueError(f"{where}.source: {block.source!r} is not among the sources")
-            if block.part == "rights" and not set(block.text) <= set(self.rights):
-                raise ValueError(f"{where}.part: rights needs a heading in [rights] by language")
+            if block.part == "rights" and "rights" not in self.headings:
+                raise ValueError(f"{where}.part: rights needs a heading in [headings.rights]")
             match = _CONDITION.fullmatch(block.when)
             if block.fact is not None and (match is None or match[2] not in self.facts):
                 known = [ALWAYS, WITH_REASONS, WITHOUT_REASONS, *self.facts]
@@ -133,9 +134,13 @@ class Profile(Section):
                     raise ValueError(
                         f"{where}.text.{language}: has other slots than the English text"
                     )
-        for detail, labels in self.details.items():
-            if not set(self.languages) <= set(labels):
-                raise ValueError(f"details.{detail}: needs a label in {', '.join(self.languages)}")
+        tables = {"details": self.details, "headings": self.headings, "reasons": self.reasons}
+        for key, table in tables.items():
+            for name, texts in table.items():
+                if not set(self.languages) <= set(texts):
+                    raise ValueError(f"{key}.{name}: needs text in {', '.join(self.languages)}")
+        if self.not_for and self.not_for not in self.facts:
+            raise ValueError(f"not_for: must be one of the facts (got {self.not_for!r})")
         return self
 
     @property
@@ -162,7 +167,7 @@ class Profile(Section):
 
     def open_facts(self, facts: Mapping[str, bool]) -> tuple[str, ...]:
         """The facts that a text depends on and that nobody has declared true or false."""
-        needed = {block.fact for block in self.blocks} - set(facts)
+        needed = {self.not_for, *(block.fact for block in self.blocks)} - set(facts)
         return tuple(name for name in self.facts if name in needed)
 
     def empty_slots(self, settings: LetterSettings) -> tuple[str, ...]:
@@ -251,44 +256,48 @@ def full_id(own: str, prefix: str) -> str:
     return own if own.startswith(prefix) else prefix + own
 
 
-def read_reasons(path: Path, *, most: int, prefix: str = "") -> dict[str, tuple[Reason, ...]]:
-    """The confirmed reasons of each person, by id; more than `most` are refused."""
-    reasons: dict[str, tuple[Reason, ...]] = {}
-    for place, own, texts in _columns(path, "reason", prefix, table="reasons"):
-        for text in texts:
-            if len(text) > LONGEST:
-                raise InputError(
-                    f"{path}{place}: a reason for {own} has {len(text)} characters; use at most "
-                    f"{LONGEST}, and give one reason per field"
-                )
-        reasons[own] = (*reasons.get(own, ()), *(Reason(text) for text in texts))
-        if len(reasons[own]) > most:
-            raise InputError(
-                f"{path}{place}: {own} has {len(reasons[own])} reasons, and the profile allows "
-                f"{most}; keep the most important ones"
-            )
-    return {own: texts for own, texts in reasons.items() if texts}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addressee:
+    """Where a letter goes: the lines of the address, and what else staff say of the person.
+
+    `details` are the name in the greeting, what the decision was about, and then the details of the
+    profile; None where nothing is given. `email` is for whoever sends letters, and in none of them.
+    """
+
+    lines: tuple[AddressLine, ...] = ()
+    details: tuple[AddressLine | None, ...] = ()
+    email: str = ""
 
 
 def read_addresses(
     path: Path, details: Collection[str] = (), prefix: str = ""
 ) -> dict[str, Addressee]:
-    """The lines of each person's address by id, and what other columns say of these `details`.
+    """Where letters go, by id: columns of `LINES` are lines of the address, in the file's order.
 
     The column `name` is a line of the address as well, and the name in the greeting.
     """
     addresses: dict[str, Addressee] = {}
-    for place, own, row in _rows(path, prefix, "line1"):
+    for place, own, row in read_rows(path, prefix):
+        for column in row:
+            known = (*LINES, ABOUT, EMAIL, *details)
+            if column not in known:
+                raise InputError(
+                    f"{path}: the column {column!r} is none of an address ({', '.join(known)}); "
+                    "rename it or leave it out, so that nothing is printed by mistake; "
+                    f"{near_matches(column, known)}"
+                )
         if own in addresses:
             raise InputError(f"{path}{place}: has a second address for {own}; keep one of them")
-        lines = [text for column, text in row.items() if text and column not in details]
+        lines = [text for column, text in row.items() if text and column in LINES]
         if len(lines) > MOST_LINES:
             raise InputError(
                 f"{path}{place}: the address of {own} has {len(lines)} lines, and the envelope "
                 f"window shows {MOST_LINES}; shorten it"
             )
-        given = [AddressLine(row.get(column, "")) or None for column in (NAME, *details)]
-        addresses[own] = (tuple(map(AddressLine, lines)), tuple(given))
+        given = [AddressLine(row.get(column, "")) or None for column in (NAME, ABOUT, *details)]
+        addresses[own] = Addressee(
+            lines=tuple(map(AddressLine, lines)), details=tuple(given), email=row.get(EMAIL, "")
+        )
     return addresses
 
 
@@ -299,7 +308,7 @@ def read_ids(path: Path) -> tuple[str, ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise _unreadable(path, error) from None
     if lines and "id" in next(csv.reader(lines[:1]), []):
-        return tuple(dict.fromkeys(own for _, own, _ in _rows(path)))
+        return tuple(dict.fromkeys(own for _, own, _ in read_rows(path)))
     ids = (unguard(line.strip()) for line in lines)
     return tuple(dict.fromkeys(own for own in ids if own))
 
@@ -310,11 +319,7 @@ def read_reviews(path: Path, prefix: str = "") -> dict[str, Review]:
     The table of the letters' folder has these columns, so that a reviewer can fill it in.
     """
     reviews: dict[str, Review] = {}
-    for place, own, row in _rows(path, prefix):
-        if not {"reviewer", "reviewed"} <= set(row):
-            raise InputError(
-                f"{path}: needs columns named id, reviewer and reviewed (got id, {', '.join(row)})"
-            )
+    for place, own, row in read_rows(path, prefix, ("reviewer", "reviewed")):
         reviewer, day = row["reviewer"], row["reviewed"]
         if not reviewer:
             continue
@@ -331,12 +336,10 @@ def read_reviews(path: Path, prefix: str = "") -> dict[str, Review]:
     return reviews
 
 
-def staff_texts(signed: SignedLetter | None) -> tuple[tuple[Reason, ...], Addressee]:
-    """The reasons and the addressee that a letter was signed off with; none if it was not."""
-    if signed is None:
-        return (), ((), ())
+def addressee_of(signed: SignedLetter) -> Addressee:
+    """Whom a letter was signed off for."""
     details = tuple(None if text is None else AddressLine(text) for text in signed.details)
-    return tuple(map(Reason, signed.reasons)), (tuple(map(AddressLine, signed.recipient)), details)
+    return Addressee(lines=tuple(map(AddressLine, signed.recipient)), details=details)
 
 
 def read_sign_off(sign_off: SignOff | None) -> tuple[Signer | None, date | None]:
@@ -349,149 +352,26 @@ def read_sign_off(sign_off: SignOff | None) -> tuple[Signer | None, date | None]
         raise InputError(f"a signed letter was changed: it has the day {sign_off.day!r}") from None
 
 
-class Mentions:
-    """Looks for other people in reasons.
-
-    Parameters
-    ----------
-    reasons
-        The file of reasons, in which a person may allow a false alarm, word by word.
-    names, columns
-        A file of everybody's names, and the columns of it that hold names; all if none are given.
-    everybody
-        Gives all ids of the graph, for people whose report does not show all of their neighbours.
-        Ids that are ordinary words or numbers are not looked up: among a million people, some are.
-    prefix
-        What ids of people begin with in a graph of several kinds of nodes: "person:". Reasons may
-        name nodes with their kind or without.
-    """
-
-    def __init__(
-        self,
-        reasons: Path | None,
-        names: Path | None,
-        columns: Collection[str],
-        everybody: Callable[[], Iterable[str]],
-        prefix: str = "",
-    ) -> None:
-        self._prefix = prefix
-        self._allowed: dict[str, set[tuple[str, ...]]] = {}
-        self._names: dict[str, list[str]] = {}
-        self._everybody = everybody
-        self._ids: dict[tuple[str, ...], str] | None = None
-        allowed = () if reasons is None else _columns(reasons, ALLOW, prefix, table=ALLOW)
-        for _, own, texts in allowed:
-            words = {words_of(word) for text in texts for word in text.split(";")}
-            self._allowed.setdefault(own, set()).update(words)
-        for _, own, row in () if names is None else _rows(names, prefix, NAME, only=columns):
-            self._names.setdefault(own, []).extend(filter(None, row.values()))
-
-    def find(
-        self, report: SubjectReport, reasons: Collection[Reason]
-    ) -> tuple[tuple[str, str], ...]:
-        """Everybody else whom reasons name, and by which words, in the order of their ids."""
-        if not reasons:
-            return ()
-        own, near = report.subject.id, report.ego_network
-        mine = {words_of(name) for name in (*self._ids_of(own), *self._names.get(own, ()))}
-        runs = {run for reason in reasons for run in _runs(words_of(reason))}
-        mentions = {
-            (person, name)
-            for person in others_in(report)
-            for name in (*self._ids_of(person), *self._names.get(person, ()))
-            if (words := words_of(name)) in runs and words not in mine
-        }
-        if near is not None and near.shown < near.total:
-            known = {person for person, _ in mentions} | {own}
-            ids = self._all_ids()
-            mentions |= {(ids[run], ids[run]) for run in runs if ids.get(run, own) not in known}
-        return tuple(sorted(mentions))
-
-    def _ids_of(self, node: str) -> tuple[str, ...]:
-        """The id of a node, and without its kind if it has one."""
-        return (node, node.partition(":")[2]) if self._prefix and ":" in node else (node,)
-
-    def is_allowed(self, own: str, text: str) -> bool:
-        """Whether a person has allowed this very word in the reasons for a subject."""
-        return words_of(text) in self._allowed.get(own, ())
-
-    def _all_ids(self) -> dict[tuple[str, ...], str]:
-        if self._ids is None:
-            self._ids = {}
-            for name in self._everybody():
-                for words in map(words_of, self._ids_of(name)):
-                    if len(words) > 1 or (words and not (words[0].isdigit() or words[0].isalpha())):
-                        self._ids.setdefault(words, name)
-        return self._ids
-
-
-def others_in(report: SubjectReport) -> tuple[str, ...]:
-    """The ids of everybody but the subject whom a report names anywhere."""
-    near, recourse = report.ego_network, report.recourse
-    ids: set[str] = set() if near is None else {node.id for node in near.nodes}
-    for counterfactual in report.counterfactuals:
-        explanation = counterfactual.explanation
-        ids.update(explanation.nodes, *explanation.edges)
-        ids.update(*counterfactual.removed, *counterfactual.kept)
-    if recourse is not None:
-        ids.update(*(droppable.tie for droppable in recourse.droppable))
-        for option in recourse.options:
-            effects = option.side_effects
-            ids.update(effects.to_favourable, effects.to_unfavourable, effects.other)
-            for action in option.actions:
-                ids.update(*(() if isinstance(action, SetAction) else action.ties))
-                ids.update([action.to] if isinstance(action, MoveAction) else ())
-    return tuple(sorted(ids - {report.subject.id}))
-
-
-def _runs(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Every run of words that follow one another."""
-    for first in range(len(words)):
-        yield from (words[first : last + 1] for last in range(first, len(words)))
-
-
 # ---------------------------------------------------------------- tables
 
 
-def _columns(
-    path: Path, start: str, prefix: str, *, table: str
-) -> Iterator[tuple[str, str, list[str]]]:
-    """For each row: its place, the id, and the texts in columns whose names start so."""
-    if path.suffix == ".toml":
-        yield from _toml(path, table, prefix)
-        return
-    for place, own, row in _rows(path, prefix, "" if start == ALLOW else f"{start}1", start):
-        yield place, own, [text for text in row.values() if text]
-
-
-def _rows(
-    path: Path, prefix: str = "", example: str = "", start: str = "", only: Collection[str] = ()
+def read_rows(
+    path: Path, prefix: str = "", needed: Collection[str] = ()
 ) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """For each row of a CSV file: its place, the id in full, and the texts in columns by name.
-
-    With an `example` of a column, there must be at least one; `start` is what the names of columns
-    start with, and `only` are the names themselves.
-    """
+    """For each row of a CSV file: its line, the id in full, and the texts in columns by name."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             table = csv.DictReader(file, strict=True)
             columns = list(table.fieldnames or ())
-            others = [name for name in columns if name != "id" and name.startswith(start)]
-            if "id" not in columns or (example and not others):
-                raise InputError(
-                    f"{path}: needs a column named id and at least one more, such as "
-                    f"{example or 'reason1'} (got {', '.join(columns) or 'no columns'})"
-                )
-            missing = sorted(set(only) - set(others))
-            if missing:
-                raise InputError(
-                    f"{path}: there is no column {missing[0]!r} (from letters.name_columns); "
-                    f"{near_matches(missing[0], columns)}"
-                )
-            chosen = [name for name in others if not only or name in only]
+            for name in ("id", *needed):
+                if name not in columns:
+                    raise InputError(
+                        f"{path}: has no column {name!r}, and needs {', '.join(('id', *needed))} "
+                        f"(got {', '.join(columns) or 'no columns'}); {near_matches(name, columns)}"
+                    )
             twice = [name for name in columns if columns.count(name) > 1]
             if twice:
-                raise InputError(f"{path}: has two columns named {twice[0]!r}; number them")
+                raise InputError(f"{path}: has two columns named {twice[0]!r}; keep one of them")
             for row in table:
                 if not row["id"]:
                     raise InputError(f"{path}, line {table.line_num}: has no id; add one")
@@ -501,33 +381,10 @@ def _rows(
                         f"{path}, line {table.line_num}: has more fields than the header; "
                         "put text that contains a comma in quotation marks"
                     )
-                texts = {name: _text(path, row[name] or "") for name in chosen}
+                texts = {name: _text(path, row[name] or "") for name in columns if name != "id"}
                 yield f", line {table.line_num}", full_id(unguard(row["id"]), prefix), texts
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise _unreadable(path, error) from None
-
-
-def _toml(path: Path, key: str, prefix: str) -> Iterator[tuple[str, str, list[str]]]:
-    try:
-        table = read_toml(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise _unreadable(path, error) from None
-    if not isinstance(table.get("reasons"), dict) or not set(table) <= {"reasons", ALLOW}:
-        raise InputError(
-            f'{path}: needs one table [reasons] with lines such as P0012 = ["…"], and perhaps a '
-            f"table [{ALLOW}]"
-        )
-    rows = table.get(key, {})
-    if not isinstance(rows, dict):
-        raise InputError(f'{path}: {key} must be a table with lines such as P0012 = ["…"]')
-    for own, texts in rows.items():
-        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            raise InputError(f"{path}: {key}.{own} must be a list of texts")
-        yield (
-            "",
-            full_id(own, prefix),
-            [line for line in (_text(path, text) for text in texts) if line],
-        )
 
 
 def _text(path: Path, text: str) -> str:
@@ -540,4 +397,4 @@ def _text(path: Path, text: str) -> str:
 
 def _unreadable(path: Path, error: Exception) -> InputError:
     reason = error.strerror if isinstance(error, OSError) else str(error)
-    return InputError(f"{path}: cannot be read ({reason}); give a CSV or TOML file in UTF-8")
+    return InputError(f"{path}: cannot be read ({reason}); give a CSV file in UTF-8")

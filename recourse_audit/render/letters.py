@@ -12,22 +12,21 @@ from pathlib import Path
 
 from recourse_audit.bundle.manifest import digest_of
 from recourse_audit.errors import InputError, SettingsError
-from recourse_audit.records.bundle import Cause, LetterNote, SignedLetter, SignOff
+from recourse_audit.records.bundle import Cause, LetterNote, SignedLetter, SignOff, StatedReason
 from recourse_audit.records.subject import SubjectReport
-from recourse_audit.records.texts import fold
 from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.render.i18n import PLACEHOLDER, Words, words_of
 from recourse_audit.render.letter_facts import Letter, OptionReader, Outcome, Reference, Vocabulary
 from recourse_audit.render.letter_inputs import (
+    Addressee,
     Block,
-    Mentions,
+    addressee_of,
     check_sign_off,
     load_profile,
     read_addresses,
-    read_reasons,
     read_sign_off,
-    staff_texts,
 )
+from recourse_audit.render.letter_reasons import Mentions, Reasons, read_reasons, texts_of
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import plain
 from recourse_audit.settings import LetterSettings, Settings
@@ -48,10 +47,11 @@ _FIRST_SENTENCE = re.compile(r"(.+?[.!]) (.+)", re.DOTALL)
 class LetterWriter:
     """Writes letters; the catalogue, the profile and staff's files are read and checked once.
 
-    `reasons`, `addresses` and `names` are files that staff wrote; `everybody` gives all ids of the
-    graph, which is needed where a report does not show all neighbours. `open_slots` are keys of the
-    settings without which letters cannot be signed off, `unworded` names that letters use as they
-    are, and `reasons` and `addresses` what staff gave, by id.
+    `reasons`, `addresses` and `names` are files that staff wrote; what `kept_reasons` says of
+    people who are not in `reasons` holds. `everybody` gives all ids of the graph, which is needed
+    where a report does not show all neighbours. `open_slots` are keys of the settings without which
+    letters cannot be signed off, `unworded` names that letters use as they are, `given` what the
+    file of reasons has by id, and `addresses` where letters go.
 
     Raises
     ------
@@ -66,6 +66,7 @@ class LetterWriter:
         pages: Templates,
         *,
         reasons: Path | None = None,
+        kept_reasons: Path | None = None,
         addresses: Path | None = None,
         names: Path | None = None,
         everybody: Callable[[], Iterable[str]] = tuple,
@@ -75,7 +76,7 @@ class LetterWriter:
         self._pages = pages
         self._sign_off = sign_off
         self._vocabulary = Vocabulary(settings)
-        self._profile = profile = load_profile(self._settings, pages)
+        self.profile = profile = load_profile(self._settings, pages)
         language = self._settings.language
         self._language, _, country = language.partition("_")
         if profile.country and not country:
@@ -87,11 +88,22 @@ class LetterWriter:
         if sign_off is not None:
             check_sign_off(profile, self._settings)
         self._prefix = prefix = settings.subject_prefix
-        most, details = profile.max_reasons, profile.details
-        self.reasons = {} if reasons is None else read_reasons(reasons, most=most, prefix=prefix)
+        kept = {} if kept_reasons is None else read_reasons(kept_reasons, prefix)
+        self.given = {} if reasons is None else read_reasons(reasons, prefix)
+        details = profile.details
         self.addresses = {} if addresses is None else read_addresses(addresses, details, prefix)
-        self._mentions = Mentions(reasons, names, self._settings.name_columns, everybody, prefix)
-        made_of = settings.model_dump_json(include={"audit", "letters", "words"})
+        self.reasons = Reasons(
+            settings,
+            profile,
+            lambda name: (
+                self._words if name == self._settings.language else words_of(settings, name, pages)
+            ),
+            kept | self.given,
+        )
+        self._mentions = Mentions(
+            self.reasons.rows, names, self._settings.name_columns, everybody, prefix
+        )
+        made_of = settings.model_dump_json(include={"audit", "letters", "reasons", "words"})
         self._made_of = f"{version('recourse-audit')}{pages.digest()}{made_of}"
 
     def letter(self, report: SubjectReport, *, signed: bool = True) -> Letter | None:
@@ -103,7 +115,7 @@ class LetterWriter:
             A reason names another person.
         """
         own = report.subject.id
-        for person, text in self._mentions.find(report, self.reasons.get(own, ())):
+        for person, text in self._mentions.find(report, self.reasons.state(report)):
             if not self._mentions.is_allowed(own, text):
                 raise InputError(
                     f"a reason given for {own} names another person, {person}: it contains "
@@ -137,16 +149,18 @@ class LetterWriter:
         permitted = None if recourse is None else recourse.certificate.permitted
         levels = {} if permitted is None else permitted.set
         movable = [vocabulary.attribute(name) for name, count in levels.items() if count]
-        reasons, addressee = staff_texts(before)
-        recipient, details = self.addresses.get(report.subject.id, addressee)
+        addressee = Addressee() if before is None else addressee_of(before)
+        addressee = self.addresses.get(report.subject.id, addressee)
+        details = addressee.details
         signer, day = read_sign_off(sign_off)
         data_as_of = self._all.audit.data_as_of
         return Letter(
             reference=Reference(report.subject.id),
-            recipient=recipient,
-            details=(*details, *(None,) * (1 + len(self._profile.details) - len(details))),
+            recipient=addressee.lines,
+            details=(*details, *(None,) * (2 + len(self.profile.details) - len(details))),
             decision=decision,
-            reasons=self.reasons.get(report.subject.id, reasons),
+            reasons=texts_of(self.reasons.state(report, before)),
+            data=vocabulary.columns(report.own_data),
             outcome=outcome,
             options=tuple(distinct[:MOST_OPTIONS]),
             withheld=withheld,
@@ -161,39 +175,46 @@ class LetterWriter:
             day=day,
         )
 
-    def find_allowed(self, report: SubjectReport) -> tuple[str, ...]:
-        """What looks like another person's name in the reasons, and was allowed by a person."""
-        reasons = self.reasons.get(report.subject.id, ())
-        return tuple(sorted({text for _, text in self._mentions.find(report, reasons)}))
-
-    def causes(self, letter: Letter) -> Iterator[Cause]:
-        """What speaks against signing a letter, whoever has read it."""
+    def causes(
+        self, report: SubjectReport, letter: Letter, stated: tuple[StatedReason, ...]
+    ) -> Iterator[Cause]:
+        """What speaks against signing a letter with some reasons, whoever has read it."""
         if letter.is_fragile:
             yield "fragile"
-        if None in letter.details[1:]:
+        given = dict(zip(self.profile.details, letter.details[2:], strict=True))
+        if any(text is None for name, text in given.items() if name not in self.profile.optional):
             yield "incomplete"
-        if not letter.reasons:
+        if not stated:
             yield "no-reason"
-        elif letter.options and all(not option.attributes for option in letter.options):
-            text = fold(" ".join(letter.reasons))
-            kinds = {tie.kind for option in letter.options for tie in option.ties}
-            names = {self._words.tie_name(kind, count) for kind in kinds for count in (1, 2)}
-            if not any(fold(name) in text for name in {*kinds, *names}):
-                yield "ties-only"
+        if self._settings.facts.get(self.profile.not_for):
+            yield "profile"
+        kinds = {tie.kind for option in letter.options for tie in option.ties}
+        only_ties = bool(letter.options) and not any(o.attributes for o in letter.options)
+        if stated and only_ties and not any(kinds & self.reasons.kinds_of(r) for r in stated):
+            yield "ties-only"
+        if any(self.reasons.is_unchecked(report, reason) for reason in stated):
+            yield "unchecked"
         if any(option.unnamed for option in letter.options):
             yield "unnamed"
 
-    def notes(self, report: SubjectReport, letter: Letter) -> Iterator[LetterNote]:
-        """What a person should know before they sign a letter off."""
+    def notes(
+        self, report: SubjectReport, letter: Letter, stated: tuple[StatedReason, ...]
+    ) -> Iterator[LetterNote]:
+        """What a person should know before they sign a letter off.
+
+        As long as no reason is confirmed, notes are about the candidates.
+        """
         alone = None if report.own_data is None else report.own_data.alone
-        if any(candidate.fixed for candidate in report.reasons):
+        candidates = (StatedReason(text="", part=reason.part) for reason in report.reasons)
+        reasons = stated or tuple(candidates)
+        if any(self.reasons.is_fixed(report, reason.part) for reason in reasons):
             yield "fixed"
         if not letter.option_count and alone is not None and alone.favourable:
             yield "review"
         if letter.outcome == "none_found":
             yield "unfinished"
-        kinds = {tie.kind for tie in letter.ties_to_end}
-        if kinds - {c.part.name for c in report.reasons if c.part.what == "ties"}:
+        rests_on = set[str]().union(*map(self.reasons.kinds_of, reasons))
+        if {tie.kind for tie in letter.ties_to_end} - rests_on:
             yield "unmentioned"
 
     def fingerprint(self, draft: Letter) -> str:
@@ -203,7 +224,7 @@ class LetterWriter:
     def html(self, letter: Letter) -> str:
         """The letter as a page, from which a PDF can be made."""
         words, tried = self._words, [self._words.say("limits.ties")] if letter.tries_ties else []
-        details = (text or "" for text in letter.details[1 : len(self._profile.details) + 1])
+        details = (text or "" for text in letter.details[2 : len(self.profile.details) + 2])
         texts = [words.day(text) if _DAY.fullmatch(text) else text for text in details]
         return self._pages.render(
             TEMPLATE,
@@ -214,11 +235,12 @@ class LetterWriter:
             tried=[*tried, *map(words.name, letter.tries_attributes)],
             details=[
                 (name, labels[self._language], text)
-                for (name, labels), text in zip(self._profile.details.items(), texts, strict=True)
+                for (name, labels), text in zip(self.profile.details.items(), texts, strict=True)
+                if text or name not in self.profile.optional
             ],
-            rights=self._profile.rights.get(self._language, ""),
+            headings={k: v.get(self._language, "") for k, v in self.profile.headings.items()},
             reference=self._print_reference(letter),
-            heading=self._about,
+            heading=letter.details[1] or self._about,
             slot=lambda name: self._slot(letter, name),
             paragraphs=lambda part: self._paragraphs(letter, part),
         )
@@ -250,13 +272,14 @@ class LetterWriter:
             "decided": words.decided(letter.decision) or words.say(declined, decision=decision),
             "reference": self._print_reference(letter),
             "connections": self._connections(),
+            "data": words.listed([*map(words.name, letter.data)]) or words.say("data.own"),
         }.get(name, "")
-        key = f"letters.slots.{name}" if name in self._profile.slots else f"letters.{name}"
+        key = f"letters.slots.{name}" if name in self.profile.slots else f"letters.{name}"
         return given or words.say("draft.open", name=key)
 
     def _paragraphs(self, letter: Letter, part: str) -> list[tuple[str, str]]:
         """The paragraphs of the profile for a part, each with its first sentence if it is short."""
-        blocks = self._profile.select(part, bool(letter.reasons), self._settings.facts)
+        blocks = self.profile.select(part, bool(letter.reasons), self._settings.facts)
         return [_split_lead(self._fill(letter, block)) for block in blocks]
 
     def _fill(self, letter: Letter, block: Block | str) -> str:

@@ -1,12 +1,14 @@
 """The letters of a finished bundle, as HTML and PDF, in `letters/`; and which are signed off.
 
 Letters are drafts without a date until somebody signs them off by name, if nothing speaks against
-them. Six things do: an option that often failed its tests (`fragile`), a detail that the profile
-prints and nobody gave (`incomplete`), no reason that a person has confirmed (`no-reason`), options
-that only change ties while no reason speaks of them (`ties-only`), a far end that may not be named
-(`unnamed`), and no reviewer (`unreviewed`). Each needs its own word to be accepted, and only for
-letters that are named. What is refused stays a draft and is listed with its causes in
-`signing.csv`.
+them. Eight things do: an option that often failed its tests (`fragile`), a detail that the profile
+prints and nobody gave (`incomplete`), no reason that a person has confirmed (`no-reason`), a legal
+profile that is not for such decisions (`profile`), options that only change ties while no reason
+rests on them (`ties-only`), a reason that rests on ties or on a protected attribute and that nobody
+has checked (`unchecked`), a far end that may not be named (`unnamed`), and no reviewer
+(`unreviewed`). Each needs its own word to be accepted, and only for letters that are named. What is
+refused stays a draft and is listed with its causes in `signing.csv`. `reasons.csv` has the
+candidates for reasons and what staff wrote about them, which holds for later commands.
 
 Letters that were signed off before stay as they are, byte for byte: they may have been sent, and
 the folder is the record of what people were told. If one would now read differently, nothing is
@@ -14,7 +16,6 @@ written, and the command says which letters these are.
 """
 
 import csv
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,6 +28,7 @@ from recourse_audit.bundle.layout import read_plain, writing
 from recourse_audit.bundle.manifest import DerivedFolder, digest, digest_of
 from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit, open_finished_audit
 from recourse_audit.errors import DocumentError, InputError, SubjectError
+from recourse_audit.graph.columns import near_matches
 from recourse_audit.records.bundle import (
     CAUSES,
     LETTER_NOTES,
@@ -42,7 +44,8 @@ from recourse_audit.records.subject import SubjectReport
 from recourse_audit.records.texts import csv_lines
 from recourse_audit.render.batch import Files, RenderOptions, file_name, make_files
 from recourse_audit.render.letter_facts import Letter
-from recourse_audit.render.letter_inputs import full_id, read_reviews
+from recourse_audit.render.letter_inputs import Profile, full_id, read_reviews
+from recourse_audit.render.letter_reasons import COLUMNS as REASON_COLUMNS
 from recourse_audit.render.letters import LetterWriter
 from recourse_audit.render.pdf import Printer, open_printer
 from recourse_audit.render.templates import Templates
@@ -51,9 +54,8 @@ from recourse_audit.settings import Settings, load_settings
 
 ALL: Literal["all"] = "all"
 Ids = tuple[str, ...] | Literal["all"] | None
-TABLE = "signing.csv"
+TABLE, REASONS = "signing.csv", "reasons.csv"
 SIGNED = ".signed.json"
-ALLOWED = ".allowed.json"
 MOST_NAMED = 5
 COLUMNS = (
     *("id", "letter", "status", "signed_by", "date", "against", "accepted"),
@@ -145,19 +147,21 @@ class LetterOptions:
 class WrittenLetters:
     """What was written, or `kept` from before; `trouble` says why there are no PDFs, if so.
 
+    `profile` is the legal profile of the letters.
     `signed` are the subjects whose letters this command signed off, `signed_before` counts those
     that were signed off already, and `refused` says what spoke against the others that were asked
     for. All other letters are drafts. `notes` says of which of the letters that were asked for
     whoever signs should know what. `open_slots` are keys of the settings that must be filled in
     before letters can be signed off, `unworded` names that letters use because there is no word
-    for them, `unknown_ids` ids in staff's files that belong to no subject, `unprintable` the
-    subjects whose letters contain characters that no font has. `allowed` are the files that record
-    what was allowed by hand in reasons; `ids_only` says that reasons were compared with other
-    people's ids, but not with names.
+    for them, `unknown_ids` ids in the addresses that belong to no subject, `unaddressed` people
+    with a letter who are not among the addresses, `unprintable` the subjects whose letters contain
+    characters that no font has. `ids_only` says that reasons were compared with other people's ids,
+    but not with names.
     """
 
     subjects: int
     letters: int
+    profile: Profile
     signed: tuple[str, ...] = ()
     signed_before: int = 0
     refused: Mapping[str, tuple[Cause, ...]] = field(default_factory=dict)
@@ -165,8 +169,8 @@ class WrittenLetters:
     open_slots: tuple[str, ...] = ()
     unworded: tuple[str, ...] = ()
     unknown_ids: tuple[str, ...] = ()
+    unaddressed: tuple[str, ...] = ()
     unprintable: tuple[str, ...] = ()
-    allowed: tuple[str, ...] = ()
     ids_only: bool = False
     kept: bool = False
     trouble: str = ""
@@ -217,13 +221,21 @@ def write_letters(
         settings = _letter_settings(stored.settings, options)
         printer, trouble = open_printer(pages)
         on_paper = printer is not None
-        maker = _LetterMaker(folder=folder, options=options, settings=settings, on_paper=on_paper)
+        kept = derived.folder / REASONS
+        maker = _LetterMaker(
+            folder=folder,
+            options=options,
+            settings=settings,
+            on_paper=on_paper,
+            kept_reasons=kept if derived.read_manifest() and kept.is_file() else None,
+        )
         writer = maker.writer
         with writing(folder):
             derived.tidy()
             there = not rendering.again and derived.is_there(paper=on_paper)
             if not there:
-                maker.entries.update(_plan(stored, writer, derived, options, rendering))
+                entries_by_number, reasons = _plan(stored, writer, derived, options, rendering)
+                maker.entries.update(entries_by_number)
                 table = "".join(csv_lines([COLUMNS, *(e.row for e in maker.entries.values())]))
                 made_with = _describe(options, settings, pages, maker, table)
                 rendering.begin("Writing letters", len(names))
@@ -232,11 +244,13 @@ def write_letters(
                     for name, content in make_files(folder, fresh.open, list(names), rendering):
                         new.put(name, content)
                     new.put(TABLE, table.encode())
+                    new.put(REASONS, reasons.encode())
     entries = maker.entries.values()
     asked_for = [e for e in entries if e.status == "refused" or (e.signed and not e.kept)]
     return WrittenLetters(
         subjects=len(names),
         letters=sum(1 for _ in derived.folder.glob("*.html")),
+        profile=writer.profile,
         signed=maker.new_signatures,
         signed_before=sum(entry.signed is not None and entry.kept for entry in entries),
         refused={entry.id: entry.against for entry in entries if entry.status == "refused"},
@@ -247,12 +261,14 @@ def write_letters(
         },
         open_slots=writer.open_slots,
         unworded=writer.unworded,
-        unknown_ids=tuple(sorted({*writer.reasons, *writer.addresses} - set(names.values()))),
+        unknown_ids=tuple(sorted(set(writer.addresses) - set(names.values()))),
+        unaddressed=tuple(
+            e.id for e in entries if writer.addresses and e.id not in writer.addresses
+        ),
         unprintable=()
         if there or printer is None
         else _unprintable(derived.folder, names, printer),
-        allowed=tuple(sorted(path.name for path in derived.folder.glob(f"*{ALLOWED}"))),
-        ids_only=bool(writer.reasons) and options.names is None,
+        ids_only=bool(writer.given) and options.names is None,
         kept=there,
         trouble=trouble,
     )
@@ -264,7 +280,9 @@ def _letter_settings(own: Settings, options: LetterOptions) -> Settings:
     letters = given.letters
     if options.language is not None:
         letters = letters.model_copy(update={"language": options.language})
+    codes = {"codes": given.reasons.codes}
     update = {"letters": letters, "words": given.words, "audit": given.audit}
+    update |= {"reasons": own.reasons.model_copy(update=codes)}
     return own.model_copy(update=update)
 
 
@@ -274,14 +292,23 @@ def _plan(
     derived: DerivedFolder,
     options: LetterOptions,
     rendering: RenderOptions,
-) -> dict[int, Entry]:
-    """What becomes of each letter, by the number of its subject, before anything is written."""
+) -> tuple[dict[int, Entry], str]:
+    """What becomes of each letter, by the number of its subject, before anything is written.
+
+    Then, the table of candidates for reasons and of what staff wrote about them.
+    """
     prefix, names = stored.settings.subject_prefix, stored.names()
     signing = options.signing.of_kind(prefix)
     signing.check_known(names.values())
+    for own in sorted(set(writer.given) - set(names.values())):
+        raise InputError(
+            f"{writer.given[own][0].place}: there is no subject {plain(own)!r} in this audit; "
+            f"{near_matches(own, names.values())}"
+        )
     reviews = {} if options.reviewed is None else read_reviews(options.reviewed, prefix)
     before, drafts = _read_before(derived, names)
     entries: dict[int, Entry] = {}
+    reasons = [*csv_lines([REASON_COLUMNS])]
     changed: list[str] = []
     rendering.begin("Reading reports", len(names))
     for number, own in names.items():
@@ -297,6 +324,8 @@ def _plan(
                 )
             changed += [] if signed is None else [own]
             continue
+        stated = writer.reasons.state(report, signed)
+        reasons += csv_lines(writer.reasons.table_rows(report, stated))
         if signed is None:
             entry = decide(writer, report, draft, file, signing, reviews)
             # Reasons are checked against a file of names, which may be another one now.
@@ -311,7 +340,7 @@ def _plan(
             against=signed.accepted,
             draft=writer.fingerprint(draft),
             review=signed.review,
-            notes=tuple(writer.notes(report, draft)),
+            notes=tuple(writer.notes(report, draft, stated)),
             signed=signed,
             kept=True,
         )
@@ -327,7 +356,7 @@ def _plan(
             "settings, language, templates and files that they were signed with, or make them "
             "drafts again with --reopen and --ids"
         )
-    return entries
+    return entries, "".join(reasons)
 
 
 def decide(
@@ -343,7 +372,8 @@ def decide(
     review = reviews.get(own)
     if review is not None and review.draft not in ("", draft):
         review = None
-    against: tuple[Cause, ...] = tuple(writer.causes(letter))
+    stated = writer.reasons.state(report)
+    against: tuple[Cause, ...] = tuple(writer.causes(report, letter, stated))
     against += () if review is not None else ("unreviewed",)
     entry = Entry(
         id=own,
@@ -352,7 +382,7 @@ def decide(
         against=against,
         draft=draft,
         review=review,
-        notes=tuple(writer.notes(report, letter)),
+        notes=tuple(writer.notes(report, letter, stated)),
     )
     if signing.by is None or not signing.names(own):
         return entry
@@ -363,7 +393,7 @@ def decide(
         sign_off=signing.by,
         accepted=against,
         review=review,
-        reasons=letter.reasons,
+        reasons=stated,
         recipient=letter.recipient,
         details=letter.details,
     )
@@ -373,7 +403,8 @@ def decide(
 def _describe(
     options: LetterOptions, settings: Settings, pages: Templates, maker: "_LetterMaker", table: str
 ) -> MadeWith:
-    given = f"{settings.model_dump_json(include={'audit', 'letters', 'words'})}{table}"
+    parts = {"audit", "letters", "reasons", "words"}
+    given = f"{settings.model_dump_json(include=parts)}{table}"
     if options.names is not None:
         given += digest(options.names)
     return MadeWith(
@@ -396,6 +427,7 @@ class _LetterMaker:
     options: LetterOptions
     settings: Settings
     on_paper: bool
+    kept_reasons: Path | None = None
     entries: dict[int, Entry] = field(default_factory=dict)
 
     def open(self, stored: StoredAudit) -> Self:
@@ -413,6 +445,7 @@ class _LetterMaker:
             self.settings,
             Templates(self.options.templates),
             reasons=self.options.reasons,
+            kept_reasons=self.kept_reasons,
             addresses=self.options.addresses,
             names=self.options.names,
             everybody=everybody,
@@ -441,10 +474,6 @@ class _LetterMaker:
             files = {f"{name}.html": self.writer.html(letter).encode()}
             if entry.signed is not None:
                 files[f"{name}{SIGNED}"] = SIGNED_LETTER.write_indented(entry.signed).encode()
-            allowed = self.writer.find_allowed(report)
-            if allowed:
-                record = {"id": report.subject.id, "allowed": allowed}
-                files[f"{name}{ALLOWED}"] = (json.dumps(record, ensure_ascii=False) + "\n").encode()
         if self.on_paper and f"{name}.pdf" not in files:
             files[f"{name}.pdf"] = self._printer.pdf(files[f"{name}.html"].decode())
         return files
@@ -480,9 +509,10 @@ def _read_before(
         There are signed letters, but not of this bundle, or not as they were sealed.
     """
     folder = derived.folder
-    manifest = derived.read_manifest()
+    manifest, any_manifest = derived.read_manifest(), derived.read_manifest(of_any=True)
     sealed = {} if manifest is None else manifest.files
-    there, recorded = any(folder.glob(f"*{SIGNED}")), any(name.endswith(SIGNED) for name in sealed)
+    there = any(folder.glob(f"*{SIGNED}"))
+    recorded = any_manifest is not None and any(SIGNED in name for name in any_manifest.files)
     if (there or recorded) and not (there and manifest is not None):
         raise InputError(
             f"{folder}: has letters that were signed off, and not by this version from "
@@ -522,7 +552,7 @@ def _files_of(folder: Path, name: str) -> Files:
 
 
 def _possible_files(name: str) -> tuple[str, ...]:
-    return tuple(f"{name}{ending}" for ending in (".html", ".pdf", SIGNED, ALLOWED))
+    return tuple(f"{name}{ending}" for ending in (".html", ".pdf", SIGNED))
 
 
 def _body(page: str) -> str:

@@ -131,6 +131,11 @@ class LanguageWords(Section):
     """What kinds of ties are called, by kind."""
     levels: dict[str, dict[str, Text]] = Field(default_factory=dict)
     """For an attribute, how to say that it reaches a level or a category."""
+    reasons: dict[str, Text] = Field(default_factory=dict)
+    """What a letter says of a column or a kind of tie as a reason for the decision, if no code of
+    the legal profile does: late_payments = 'Late payments in the past'."""
+    cautions: dict[str, Text] = Field(default_factory=dict)
+    """What a person must know before they change an attribute, as a sentence after the change."""
     decided: dict[str, Text] = Field(default_factory=dict)
     """For an unfavourable class, the opening sentence of a letter, such as 'We have declined your
     application for a loan.'"""

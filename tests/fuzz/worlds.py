@@ -144,12 +144,6 @@ FORMATS = (
         commands=((*LETTERS, "--reasons", "reasons.csv"),),
     ),
     Format(
-        name="reasons",
-        path="reasons.toml",
-        grammar=grammars.toml,
-        commands=((*LETTERS, "--reasons", "reasons.toml"),),
-    ),
-    Format(
         name="addresses",
         path="addresses.csv",
         grammar=None,
@@ -196,9 +190,7 @@ def make_world(root: Path) -> None:
             path.unlink()
     with closing(sqlite3.connect(case / "bundle" / "store.sqlite")) as store:
         [[subject]] = store.execute("select id from subjects")
-    (case / "reasons.csv").write_text(f"id,reason1,reason2\n{subject},Low income,Short history\n")
-    reasons = f'[reasons]\n{subject} = ["Low income"]\n'
-    (case / "reasons.toml").write_text(reasons, encoding="utf-8")
+    (case / "reasons.csv").write_text(f"id,confirm,reason,note\n{subject},yes,Low income,Known\n")
     (case / "addresses.csv").write_text(f"id,line1,line2\n{subject},Ada,1 High Street\n")
 
 

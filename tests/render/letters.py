@@ -32,6 +32,7 @@ from recourse_audit.records.subject import (
     Grade,
     SubjectReport,
 )
+from recourse_audit.records.texts import csv_lines
 from recourse_audit.render.letter_facts import Letter
 from recourse_audit.render.letters import LetterWriter
 from recourse_audit.render.templates import Templates
@@ -91,9 +92,18 @@ CaveatKind = Literal["general", "confounders", "unknown_reach"]
 Caveats = tuple[tuple[CaveatKind, Grade | AdjustedEffect | None], ...]
 
 
-def settings(words: dict[str, Any] | None = None, data_as_of: str = "", **letters: Any) -> Settings:
+def settings(
+    words: dict[str, Any] | None = None,
+    data_as_of: str = "",
+    codes: dict[str, str] | None = None,
+    **letters: Any,
+) -> Settings:
+    given = LETTERS | letters
+    if given["profile"] in {"", "generic"}:
+        given = {"facts": {"credit": False}} | given
     tables = TABLES | {
-        "letters": LETTERS | letters,
+        "letters": given,
+        "reasons": {"codes": codes or {}},
         "words": WORDS if words is None else words,
         "audit": {"data_as_of": data_as_of},
     }
@@ -119,6 +129,14 @@ def writer(
         names=names,
         everybody=lambda: everybody,
     )
+
+
+def reasons_file(folder: Path, *texts: str, own: str = OWN, note: str = "As talked over") -> Path:
+    """A file with reasons in words of staff's own, confirmed and with a note."""
+    path = folder / "reasons.csv"
+    rows = [(own, "yes", text, note) for text in texts]
+    path.write_text("".join(csv_lines([("id", "confirm", "reason", "note"), *rows])), "utf-8")
+    return path
 
 
 def written(found: SubjectReport, by: LetterWriter) -> Letter:

@@ -246,7 +246,10 @@ def test_a_page_says_whom_a_letter_may_name(
     assert (f"The letter may name {new}: at least 11 people" in clerk) == named
     letter = LetterWriter(audit.settings, Templates()).letter(moved)
     assert letter is not None
-    assert any(tie.to == ("E003",) for option in letter.options for tie in option.ties) == named
+    assert (
+        any(tie.to == (("employer", "E003"),) for option in letter.options for tie in option.ties)
+        == named
+    )
 
 
 # ---------------------------------------------------------------- letters
@@ -276,7 +279,7 @@ def test_staff_write_ids_with_their_kind_or_without(
     audit: LoadedAudit, report: SubjectReport, tmp_path: Path, own: str
 ) -> None:
     reasons, addresses, reviews = (tmp_path / f"{n}.csv" for n in ("reasons", "lines", "reviews"))
-    reasons.write_text(f"id,reason1\n{own},Few certificates\n", encoding="utf-8")
+    reasons.write_text(f"id,confirm,note,reason\n{own},yes,x,Few certificates\n", encoding="utf-8")
     addresses.write_text(f"id,line1\n{own},1 Mill Lane\n", encoding="utf-8")
     reviews.write_text(f"id,reviewer,reviewed\n{own},B. Clerk,2026-11-18\n", encoding="utf-8")
     writer = LetterWriter(audit.settings, Templates(), reasons=reasons, addresses=addresses)
@@ -295,10 +298,14 @@ def test_a_reason_names_nobody_else_with_their_kind_or_without(
     audit: LoadedAudit, report: SubjectReport, tmp_path: Path, named: str
 ) -> None:
     reasons = tmp_path / "reasons.csv"
-    reasons.write_text(f"id,reason1\nP0009,Too close to {named}\n", encoding="utf-8")
+    reasons.write_text(
+        f"id,confirm,note,reason\nP0009,yes,x,Too close to {named}\n", encoding="utf-8"
+    )
     with pytest.raises(InputError, match="names another person"):
         LetterWriter(audit.settings, Templates(), reasons=reasons).letter(report)
-    reasons.write_text("id,reason1\nP0009,P0009 has few certificates\n", encoding="utf-8")
+    reasons.write_text(
+        "id,confirm,note,reason\nP0009,yes,x,P0009 has few certificates\n", encoding="utf-8"
+    )
     assert LetterWriter(audit.settings, Templates(), reasons=reasons).letter(report) is not None
 
 
@@ -306,7 +313,7 @@ def test_ids_of_people_who_are_not_near_are_looked_up_without_their_kind(
     audit: LoadedAudit, report: SubjectReport, tmp_path: Path
 ) -> None:
     reasons = tmp_path / "reasons.csv"
-    reasons.write_text("id,reason1\nP0009,Works with P1200\n", encoding="utf-8")
+    reasons.write_text("id,confirm,note,reason\nP0009,yes,x,Works with P1200\n", encoding="utf-8")
     writer = LetterWriter(
         audit.settings, Templates(), reasons=reasons, everybody=lambda: [OWN, "person:P1200"]
     )

@@ -38,7 +38,7 @@ def text_of(action: SetAction, rule: dict[str, Any], levels: int = 1, **letters:
     ("language", "words"),
     [
         ("en", "Raise your a from 1 month to 30 months"),
-        ("de", "von 1 Monat auf 30 Monate erhöhen"),
+        ("de", "erhöhen: 30 Monate statt 1 Monat"),
         ("fr", "porter de 1 mois entier à 30 mois entiers"),
         ("es", "subir de 1 mes a 30 meses"),
     ],
@@ -76,7 +76,7 @@ def test_a_unit_in_one_form_is_used_for_all_numbers() -> None:
     ("language", "yes", "no"),
     [
         ("en", "Change your a from no to yes", "Change your a from yes to no"),
-        ("de", "A von Nein auf Ja ändern", "A von Ja auf Nein ändern"),
+        ("de", "A ändern: Ja statt Nein", "A ändern: Nein statt Ja"),
         ("fr", "A : passer de non à oui", "A : passer de oui à non"),
         ("es", "A: cambiar de no a sí", "A: cambiar de sí a no"),
     ],

@@ -79,15 +79,26 @@ def test_a_person_at_the_far_end_is_never_named(language: str) -> None:
     assert "P2000" not in text
 
 
-def test_the_kind_in_an_id_is_not_a_part_of_the_name() -> None:
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("en", "We tested this with the employer Acme;"),
+        ("de", "Wir haben das mit Arbeitgeber Acme geprüft;"),
+        ("fr", "avec employeur Acme ;"),
+        ("es", "con empleador Acme;"),
+    ],
+)
+def test_the_kind_in_an_id_is_said_in_words(language: str, words: str) -> None:
     own = f"person:{OWN}"
     action = MoveAction(
         tie=(own, "employer:Old"), to="employer:Acme", kind="guarantor", shared_by=SMALLEST
     )
     found = report(option(action), ties=HELD)
     found = replace(found, subject=replace(found.subject, id=own))
-    text = text_of(found, known_kinds=["guarantor"])
-    assert SAID["en"][1] in text
+    kinds = {"de": "Arbeitgeber", "fr": "employeur", "es": "empleador"}
+    names = {name: {"employer": word} for name, word in kinds.items()}
+    text = text_of(found, known_kinds=["guarantor"], language=language, words=names)
+    assert words in text
     assert "Old" not in text
 
 

@@ -113,7 +113,7 @@ def test_a_long_address_pushes_the_letter_down_and_covers_nothing(
 ) -> None:
     lines = ",".join("W" * 200 for _ in range(5))
     path = tmp_path / "addresses.csv"
-    path.write_text(f"id,a,b,c,d,e\n{OWN},{lines}\n", encoding="utf-8")
+    path.write_text(f"id,line1,line2,line3,line4,line5\n{OWN},{lines}\n", encoding="utf-8")
     by = writer(sign_off=SIGNED, addresses=path)
     placed = boxes(paper.pdf(by.html(written(FOUND, by))), tmp_path)
     window = max(bottom for _, _, _, bottom, word in placed if word.startswith("WW"))

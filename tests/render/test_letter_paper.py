@@ -141,7 +141,7 @@ def test_a_letter_is_headings_paragraphs_lists_and_a_table(read: Read) -> None:
 
 def test_headings_go_down_one_level_at_a_time(read: Read) -> None:
     levels = [int(role[1]) for role, _ in read("draft").blocks if role.startswith("H")]
-    assert levels == [1, 2, 3, 3, 3, 2]
+    assert levels == [1, 2, 2, 3, 3, 3, 2]
 
 
 @pytest.mark.parametrize("signed", [True, False])

@@ -38,6 +38,8 @@ TEXTS = {
     facts.Unit,
     facts.OwnCategory,
     facts.SharedEnd,
+    facts.NodeKind,
+    facts.Column,
     facts.DecisionClass,
     inputs.Reason,
     inputs.AddressLine,
@@ -88,10 +90,12 @@ def test_each_text_is_made_in_one_place() -> None:
     folder = Path(facts.__file__).parent
     made = {path.name: made_in(path) for path in folder.rglob("*.py")}
     assert {name: kinds for name, kinds in made.items() if kinds} == {
-        "letter_inputs.py": {"Reason", "AddressLine", "Signer"},
+        "letter_inputs.py": {"AddressLine", "Signer"},
         "letter_facts.py": {
             *("Kind", "Attribute", "Unit", "OwnCategory", "DecisionClass", "SharedEnd"),
+            *("NodeKind", "Column"),
         },
+        "letter_reasons.py": {"Reason"},
         "letters.py": {"Reference"},
     }
 

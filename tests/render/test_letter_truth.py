@@ -39,10 +39,10 @@ ONCE_WRONG = ("P0337", "P0358", "P1206", "P1262")
 PEOPLE = 32
 # How each language says that an amount changes, and that not every tie that is meant is named.
 AMOUNT = {
-    "en": r"(?:raise|reduce) your (.+?) from (.+?) to (.+)",
-    "de": r"(.+?) von (.+?) auf (.+?) (?:erhöhen|senken)",
-    "fr": r"(.+?) : (?:porter|ramener) de (.+?) à (.+)",
-    "es": r"(.+?): (?:subir|bajar) de (.+?) a (.+)",
+    "en": r"(?:raise|reduce) your (?P<name>.+?) from (?P<before>.+?) to (?P<after>.+?)",
+    "de": r"(?P<name>.+?) (?:erhöhen|senken): (?P<after>.+?) statt (?P<before>.+?)",
+    "fr": r"(?P<name>.+?) : (?:porter|ramener) de (?P<before>.+?) à (?P<after>.+?)",
+    "es": r"(?P<name>.+?): (?:subir|bajar) de (?P<before>.+?) a (?P<after>.+?)",
 }
 AND = {"en": "And ", "de": "Und ", "fr": "Et ", "es": "Y "}
 NOT_NAMED = {
@@ -119,10 +119,11 @@ def read_step(step: str, language: str) -> tuple[str, int | None] | tuple[str, f
     for pattern, kind, count in phrases(language):
         if match := re.match(rf"{pattern.pattern}\.(?= |$)", text):
             return kind, int(match[1]) if count == 0 else count
-    match = re.fullmatch(rf"{AMOUNT[language]}\.", text, re.IGNORECASE)
+    match = re.match(rf"{AMOUNT[language]}\.(?= [A-Z]|$)", text, re.IGNORECASE)
     assert match is not None, f"nobody can do this: {step!r}"
     names = {str(word).lower(): name for name, word in TABLES["words"][language].items()}
-    return names[match[1].lower()], read_amount(match[2]), read_amount(match[3])
+    before, after = match["before"], match["after"]
+    return names[match["name"].lower()], read_amount(before), read_amount(after)
 
 
 def read_amount(text: str) -> float:

@@ -19,6 +19,7 @@ from tests.render.letters import (
     SIGNED,
     move,
     option,
+    reasons_file,
     report,
     settings,
     writer,
@@ -82,8 +83,9 @@ def test_a_letter_about_credit_names_the_application_and_is_no_offer(tmp_path: P
     path = tmp_path / "addresses.csv"
     path.write_text(f"id,name,completed\n{OWN},Alex Example,2026-10-27\n", encoding="utf-8")
     by = writer(profile="us-credit", addresses=path)
-    letter = written(report(option(move("savings", 1.0, 2.0))), by)
-    assert "incomplete" in by.causes(letter)
+    found = report(option(move("savings", 1.0, 2.0)))
+    letter = written(found, by)
+    assert "incomplete" in by.causes(found, letter, ())
     text = by.html(letter).split("</style>")[1]
     for words in (
         '<th scope="row">Complete on</th><td>October 27, 2026</td>',
@@ -97,7 +99,8 @@ def test_a_letter_about_credit_names_the_application_and_is_no_offer(tmp_path: P
         "Sincerely,",
     ):
         assert words in text
-    assert "Complete on<" not in writer(profile="generic").html(letter)
+    bare = writer(profile="generic").html(written(found, writer(profile="generic")))
+    assert "Complete on<" not in bare
 
 
 def test_no_letter_is_signed_off_before_a_profile_is_chosen() -> None:
@@ -127,10 +130,8 @@ def test_outside_information_is_told_only_where_it_was_used() -> None:
 
 
 def test_principal_reasons_end_the_right_to_ask_for_them(tmp_path: Path) -> None:
-    path = tmp_path / "reasons.csv"
-    path.write_text(f"id,reason\n{OWN},Income is low\n", encoding="utf-8")
-    text = text_of(profile="us-credit", reasons=path)
-    assert "The principal reasons for our decision are:" in text
+    text = text_of(profile="us-credit", reasons=reasons_file(tmp_path, "Income is low"))
+    assert "<h2>The principal reasons for our decision</h2>\n<ol" in text
     assert "You have the right to a statement" not in text
 
 
@@ -281,9 +282,11 @@ def test_the_examples_of_the_page_about_letters_work(tmp_path: Path) -> None:
     assert given.words["en"].ties["guarantor"].name == ("guarantor", "guarantors")
 
 
-def test_the_page_about_letters_dates_the_profiles() -> None:
+def test_the_page_about_letters_says_of_which_date_profiles_are_and_what_they_cover() -> None:
     for name, languages in NAMES.items():
-        assert f"| `{name}` | {loaded(name).as_of} | {', '.join(languages)} |" in PAGE
+        profile = loaded(name)
+        row = (name, str(profile.as_of), ", ".join(languages), profile.covers, profile.leaves_out)
+        assert "| `{}` | {} | {} | {} | {} |".format(*map(str.strip, row)) in PAGE
 
 
 def test_the_page_about_letters_names_what_each_profile_leaves_to_the_user() -> None:

@@ -14,7 +14,7 @@ import recourse_audit as ra
 from recourse_audit.bundle.reader import open_finished_audit
 from recourse_audit.bundle.verification import verify_bundle
 from recourse_audit.errors import InputError
-from recourse_audit.records.bundle import CAUSES, Review, SignOff
+from recourse_audit.records.bundle import CAUSES, Review, SignOff, StatedReason
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.batch import RenderOptions
 from recourse_audit.render.letter_facts import Letter
@@ -67,9 +67,19 @@ def file_of(folder: Path, text: str, name: str = "given.csv") -> Path:
     return path
 
 
-def decided(found: SubjectReport, *, reasons: tuple[Any, ...] = (), **asked: Any) -> Entry:
+def decided(
+    found: SubjectReport, *, reasons: tuple[str | StatedReason, ...] = (), **asked: Any
+) -> Entry:
+    """What becomes of a letter with some reasons, in words of staff's own or as they are."""
     by = writer()
-    letter = replace(written(found, by), reasons=reasons)
+    stated = tuple(
+        StatedReason(text=reason, note="x", checked_by="C. Check")
+        if isinstance(reason, str)
+        else reason
+        for reason in reasons
+    )
+    by.reasons.state = lambda *_: stated  # type: ignore[method-assign]
+    letter = written(found, by)
     reviews = {
         own: replace(review, draft=review.draft.replace("THIS", by.fingerprint(letter)))
         for own, review in asked.pop("reviews", {}).items()
@@ -191,7 +201,8 @@ def test_all_signs_only_what_nothing_speaks_against(
 ) -> None:
     reasons = file_of(
         tmp_path,
-        f"id,reason\n{ids[0]},Short time at this address\n{ids[1]},Too late\n",
+        "id,confirm,note,reason,checked_by\n"
+        f"{ids[0]},yes,x,Short time at this address,C. Check\n{ids[1]},yes,x,Too late,\n",
         "r.csv",
     )
     reviews = file_of(tmp_path, f"id,reviewer,reviewed\n{ids[1]},B. Reader,2026-03-30\n")
@@ -264,7 +275,7 @@ def test_signing_one_letter_does_not_make_the_other_drafts_again(
     sign(bundle, ids[0])
     assert letters_to(bundle, ids[1]) == letters_to(other, ids[1])
     made.clear()
-    address = file_of(tmp_path, f"id,line\n{ids[1]},1 Long Lane\n")
+    address = file_of(tmp_path, f"id,line1\n{ids[1]},1 Long Lane\n")
     sign(bundle, ids[0], addresses=address)
     assert made == [ids[0], ids[1]]
     assert b"1 Long Lane" in b"".join(letters_to(bundle, ids[1]).values())
@@ -274,11 +285,19 @@ def test_what_staff_gave_for_a_signed_letter_need_not_be_given_again(
     bundle: Path, ids: list[str], tmp_path: Path
 ) -> None:
     first, second = ids
-    sign(bundle, first, reasons=file_of(tmp_path, f"id,reason\n{first},Income is low\n"))
+    sign(
+        bundle,
+        first,
+        reasons=file_of(tmp_path, f"id,confirm,note,reason\n{first},yes,x,Income is low\n"),
+    )
     before = letters_to(bundle, first)
-    sign(bundle, second, reasons=file_of(tmp_path, f"id,reason\n{second},Too late\n"))
+    sign(
+        bundle,
+        second,
+        reasons=file_of(tmp_path, f"id,confirm,note,reason\n{second},yes,x,Too late\n"),
+    )
     assert letters_to(bundle, first) == before
-    changed = file_of(tmp_path, f"id,reason\n{first},Something else\n")
+    changed = file_of(tmp_path, f"id,confirm,note,reason\n{first},yes,x,Something else\n")
     with pytest.raises(InputError, match=f"would now read differently: {first};"):
         write_letters(bundle, LetterOptions(reasons=changed))
     assert letters_to(bundle, first) == before
@@ -384,7 +403,7 @@ def test_a_run_says_that_letters_are_kept_whoever_signed_them(bundle: Path, ids:
     ("text", "found"),
     [
         ("P1\nP2\n\nP1\n", ("P1", "P2")),
-        ("id,reason\nP1,a\nP2,b\n", ("P1", "P2")),
+        ("id,confirm,note,reason\nP1,yes,x,a\nP2,b\n", ("P1", "P2")),
         ("\ufeffid\nP1\n", ("P1",)),
         ("a b\n'=x\n", ("a b", "=x")),
         ("", ()),
@@ -399,7 +418,7 @@ def test_ids_come_one_per_line_or_in_a_column(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("id,reviewer\nP1,B\n", "needs columns named id, reviewer and reviewed"),
+        ("id,reviewer\nP1,B\n", "has no column 'reviewed', and needs id, reviewer, reviewed"),
         ("id,reviewer,reviewed\nP1,B,\n", "line 2: needs the day of the review of P1"),
         ("id,reviewer,reviewed\nP1,B,1.1.\n", r"such as 2026-03-31 \(got '1.1.'\)"),
         ("id,reviewer,reviewed\nP1,B,2026-01-01\nP1,C,2026-01-01\n", "a second review of P1"),

@@ -1,0 +1,402 @@
+"""Reasons for a decision: what the audit proposes, what a person confirms, and what keeps one back.
+
+`reasons.csv` has one row per candidate. Staff write `yes` into `confirm`, may change the code or
+the text, may add rows of their own, and hand the file back; a letter states the confirmed rows
+only, in their order. A reason whose part of the data does not move the answer enough, counts for
+the person or may not be told, or that names no part at all, needs a note. The text of a reason is
+that of its code in the legal profile, the user's phrase for its part (`[words.LANG.reasons]`), or
+the name of the part; never a value. It must name nobody but its reader: it is compared with the id
+and the given names of everybody in the report, word by word; case, accents and punctuation make no
+difference, and whatever is spelled otherwise is not found. What looks like another person's name
+and is not can be allowed in the column `allow`, with semicolons between words.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from recourse_audit.errors import InputError, SettingsError
+from recourse_audit.graph.columns import near_matches
+from recourse_audit.records.bundle import SignedLetter, StatedReason
+from recourse_audit.records.recourse import MoveAction, Part, SetAction
+from recourse_audit.records.subject import OwnColumn, OwnTies, SubjectReport
+from recourse_audit.records.texts import Cell, fold, same_name, unguard, words_of
+from recourse_audit.recourse.proxies import relation_by_name
+from recourse_audit.render.i18n import Words
+from recourse_audit.render.letter_facts import OptionReader, Vocabulary
+from recourse_audit.render.letter_inputs import Profile, Reason, read_rows
+from recourse_audit.settings import Settings
+
+LONGEST = 200
+CONFIRMED = "yes"
+COLUMNS = (
+    *("id", "confirm", "what", "name", "code", "reason", "answer_now", "answer_without", "share"),
+    *("permitted", "flips", "fixed", "concerns", "checked_by", "note", "allow"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonRow:
+    """A row of the file as somebody wrote it; `place` is its file and line."""
+
+    place: str
+    confirmed: bool
+    reason: StatedReason
+    allow: str = ""
+
+
+def read_reasons(path: Path, prefix: str = "") -> dict[str, tuple[ReasonRow, ...]]:
+    """The rows of each person, by id, in the order of the file."""
+    reasons: dict[str, tuple[ReasonRow, ...]] = {}
+    for line, own, row in read_rows(path, prefix, ("confirm", "reason")):
+        given = {name: unguard(row.get(name, "")) for name in COLUMNS}
+        text, what, name = given["reason"], given["what"], given["name"]
+        problem = ""
+        if given["confirm"].casefold() not in ("", CONFIRMED):
+            problem = f"confirm must be {CONFIRMED} or empty (got {given['confirm']!r})"
+        elif what not in ("", "column", "ties") or bool(what) != bool(name):
+            problem = (
+                "what must be column or ties, with which of them in name, or both empty for a "
+                f"reason in your own words (got {what!r} and {name!r})"
+            )
+        elif len(text) > LONGEST:
+            problem = f"a reason has at most {LONGEST} characters (got {len(text)}); split it"
+        elif not (text or name or given["code"]):
+            problem = "a row needs a reason, a code or a name; fill in one, or remove the row"
+        if problem:
+            raise InputError(f"{path}{line}, for {own}: {problem}")
+        part = Part(what="ties" if what == "ties" else "column", name=name) if name else None
+        about = {key: given[key] for key in ("code", "note", "checked_by")}
+        read = ReasonRow(
+            place=f"{path}{line}",
+            confirmed=bool(given["confirm"]),
+            reason=StatedReason(text=text, part=part, **about),
+            allow=given["allow"],
+        )
+        reasons[own] = (*reasons.get(own, ()), read)
+    return reasons
+
+
+class Reasons:
+    """Proposes reasons to staff, and checks those that they confirm.
+
+    `words_in` gives the words of a language: a text that staff left as it was proposed in one
+    language is said in that of the letters. `rows` are what staff wrote, by id.
+
+    Raises
+    ------
+    SettingsError
+        `reasons.codes` has a code that is not in the list of the profile.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        profile: Profile,
+        words_in: Callable[[str], Words],
+        rows: Mapping[str, tuple[ReasonRow, ...]],
+    ) -> None:
+        self._settings, self._profile, self.rows = settings, profile, rows
+        self._words_in, self._words = cache(words_in), words_in(settings.letters.language)
+        self._language = settings.letters.language.partition("_")[0]
+        self._vocabulary = Vocabulary(settings)
+        self._codes = settings.reasons.codes
+        worded = {kind for words in settings.words.values() for kind in words.ties}
+        self._kinds = worded | {rule.kind for rule in settings.recourse.ties} - {"*", ""}
+        for name, code in self._codes.items():
+            if code not in profile.reasons:
+                raise SettingsError(
+                    f"reasons.codes.{name}: the profile {settings.letters.profile} has no reason "
+                    f"{code!r}; {near_matches(code, profile.reasons)}"
+                )
+
+    def state(
+        self, report: SubjectReport, before: SignedLetter | None = None
+    ) -> tuple[StatedReason, ...]:
+        """The reasons that a letter states: those confirmed, or what it was signed with before.
+
+        Raises
+        ------
+        InputError
+            One of them needs a note or has an unknown code, or there are too many.
+        """
+        own, most = report.subject.id, self._profile.max_reasons
+        rows = [row for row in self.rows.get(own, ()) if row.confirmed]
+        if len(rows) > most:
+            raise InputError(
+                f"{rows[most].place}: {own} has {len(rows)} confirmed reasons, and the profile "
+                f"allows {most}; keep the most important ones"
+            )
+        for row in rows:
+            part, objection = row.reason.part, self._object_to(report, row.reason.part)
+            if objection and not row.reason.note:
+                raise InputError(
+                    f"{row.place}: {own} cannot be given the reason "
+                    f"{repr(row.reason.text) if part is None else part.name} as it is, because "
+                    f"{objection}; clear confirm, or say in the column note why it is a reason "
+                    "all the same"
+                )
+        if not rows and before is not None:
+            return before.reasons
+        return tuple(map(self._settle, rows))
+
+    def table_rows(
+        self, report: SubjectReport, stated: tuple[StatedReason, ...]
+    ) -> Iterator[tuple[Cell, ...]]:
+        """The rows of one person: what staff wrote, and the candidates that are not among it."""
+        rows = self.rows.get(report.subject.id, ())
+        reasons = [(self._settle(row), row.confirmed, row.allow) for row in rows]
+        if not any(row.confirmed for row in rows):
+            reasons = [*((reason, True, "") for reason in stated), *reasons]
+        known = {reason.part for reason, _, _ in reasons}
+        for part in (candidate.part for candidate in report.reasons):
+            if part not in known:
+                code = self._codes.get(part.name, "")
+                text = self._text(part, code, self._words)
+                reasons.append((StatedReason(text=text, part=part, code=code), False, ""))
+        for reason, confirmed, allow in reasons:
+            what, name = (reason.part.what, reason.part.name) if reason.part else ("", "")
+            yield (
+                *(report.subject.id, CONFIRMED if confirmed else "", what, name),
+                *(reason.code, reason.text, *self._figures(report, reason.part)),
+                *(reason.checked_by, reason.note, allow),
+            )
+
+    def is_unchecked(self, report: SubjectReport, reason: StatedReason) -> bool:
+        """Whether a reason rests on ties or on a protected attribute, and nobody has checked it."""
+        delicate = self.kinds_of(reason) or self._proxy_of(report, reason.part)
+        return bool(delicate) and not reason.checked_by
+
+    def kinds_of(self, reason: StatedReason) -> set[str]:
+        """The kinds of ties that a reason rests on; of one in free words, those it speaks of."""
+        if reason.part is not None:
+            return {reason.part.name} if reason.part.what == "ties" else set()
+        text, name = fold(reason.text), self._words.tie_name
+        names = {kind: (kind, name(kind, 1), name(kind, 2)) for kind in self._kinds}
+        return {kind for kind in names if any(fold(word) in text for word in names[kind])}
+
+    def is_fixed(self, report: SubjectReport, part: Part | None) -> bool:
+        """Whether no permitted change of a part moves the answer noticeably."""
+        measured = () if report.recourse is None else report.recourse.responsiveness
+        known = [candidate.fixed for candidate in report.reasons if candidate.part == part]
+        permitted = any(item.part == part for item in measured)
+        return part is not None and (known[0] if known else not permitted)
+
+    def _settle(self, row: ReasonRow) -> StatedReason:
+        """A row as a reason: a text that staff left as it was proposed is said anew."""
+        reason, known = row.reason, self._profile.reasons
+        part, code = reason.part, reason.code
+        if code and code not in known:
+            raise InputError(
+                f"{row.place}: the code {code!r} is not in the list of the profile; "
+                f"{near_matches(code, known)}"
+            )
+        codes = {code, *([self._codes.get(part.name, "")] if part else [])}
+        languages = (self._language, *self._profile.languages) if reason.text else ()
+        proposed = any(
+            reason.text == self._text(part, each, self._words_in(language))
+            for language in languages
+            for each in codes
+            if each or part
+        )
+        if reason.text and not proposed:
+            return reason
+        return replace(reason, text=self._text(part, code, self._words))
+
+    def _text(self, part: Part | None, code: str, words: Words) -> str:
+        """The text of a reason: of its code, else the user's phrase, else the name of its part."""
+        if code:
+            return self._profile.reasons[code][words.language.partition("_")[0]]
+        assert part is not None
+        phrase = words.reason(part.name)
+        if phrase is None and part.what == "ties":
+            phrase = words.say("reason.ties", kinds=words.tie_name(part.name, 2))
+        phrase = phrase or words.say("reason.column", name=words.name(part.name))
+        return phrase[:1].upper() + phrase[1:]
+
+    def _object_to(self, report: SubjectReport, part: Part | None) -> str:
+        """Why a part cannot be a reason without a note; "" if it can."""
+        if part is None:
+            return "it names no column or kind of tie, so that nothing shows what it rests on"
+        if part.what == "ties" and not self._may_name(report, part.name):
+            return "a letter may not name this kind of tie"
+        share, smallest = _share_of(report, part), self._settings.reasons.smallest
+        if any(candidate.part == part for candidate in report.reasons):
+            return ""
+        if share is None:
+            return "the audit does not know how far the answer moves without it"
+        if share <= 0:
+            return "it counts for the person: without it, the answer would be no better"
+        if share < smallest:
+            return (
+                f"without it the answer moves by {share:.1%} of its distance to the cut-off, and a "
+                f"reason moves it by {smallest:.0%} (reasons.smallest)"
+            )
+        return ""
+
+    def _may_name(self, report: SubjectReport, kind: str) -> bool:
+        return OptionReader(report, self._vocabulary, self._settings).may_name(kind)
+
+    def _proxy_of(self, report: SubjectReport, part: Part | None) -> str:
+        """The protected attribute that a column is, gives away or is named like."""
+        if part is None or part.what == "ties":
+            return ""
+        known = [candidate.proxy for candidate in report.reasons if candidate.part == part]
+        protected = self._settings.groups.attributes
+        waived = part.name in self._settings.recourse.not_protected
+        named = (name for name in protected if relation_by_name(part.name, name) is not None)
+        near = [name for name in named if not waived or same_name(name, part.name)]
+        return [*known, *near, ""][0]
+
+    def _figures(self, report: SubjectReport, part: Part | None) -> tuple[Cell, ...]:
+        """From `answer_now` to `concerns`."""
+        measured = () if report.recourse is None or part is None else report.recourse.responsiveness
+        moved = next((item for item in measured if item.part == part), None)
+        effect, share = _effect_of(report, part), _share_of(report, part)
+        answer = None if effect is None else effect.answer
+        concerns: list[str] = []
+        if part is not None and part.what == "ties":
+            key = "ties" if self._may_name(report, part.name) else "hidden"
+            concerns.append(self._words.say(f"concern.{key}"))
+        if proxy := self._proxy_of(report, part):
+            name = self._words.name(proxy)
+            concerns.append(self._words.say("concern.protected", attribute=name))
+        return (
+            self._value(report.subject.probabilities, report.decision.score),
+            None if answer is None else self._value(answer.probabilities, answer.score),
+            None if share is None else round(share, 4),
+            *((None, None) if part is None else (moved.moves, moved.flips) if moved else (0, 0)),
+            *(CONFIRMED if self.is_fixed(report, part) else "", "; ".join(concerns)),
+        )
+
+    def _value(self, probabilities: Mapping[str, float], score: float | None) -> float:
+        """What the rule compares."""
+        summed = sum(probabilities.get(name, 0.0) for name in self._settings.decision.favourable)
+        return round(summed if score is None else score, 6)
+
+
+def _effect_of(report: SubjectReport, part: Part | None) -> OwnColumn | OwnTies | None:
+    """What the report knows of a part."""
+    own = report.own_data
+    if own is None or part is None:
+        return None
+    if part.what == "ties":
+        return next((ties for ties in own.ties if ties.kind == part.name), None)
+    return next((column for column in own.columns if column.name == part.name), None)
+
+
+def _share_of(report: SubjectReport, part: Part | None) -> float | None:
+    """How far the answer moves without a part, as a share of its distance to the cut-off."""
+    own, effect = report.own_data, _effect_of(report, part)
+    distance = (own.distance if own else None) or 0.0
+    moves = effect.moves if effect else None
+    return moves / distance if moves is not None and distance > 0 else None
+
+
+def texts_of(reasons: Iterable[StatedReason]) -> tuple[Reason, ...]:
+    """What a letter says of its reasons."""
+    return tuple(Reason(reason.text) for reason in reasons)
+
+
+# ---------------------------------------------------------------- other people in reasons
+
+
+class Mentions:
+    """Looks for other people in reasons.
+
+    Parameters
+    ----------
+    reasons
+        What staff wrote, in which a person may allow a false alarm, word by word.
+    names, columns
+        A file of everybody's names, and the columns of it that hold names; all if none are given.
+    everybody
+        Gives all ids of the graph, for people whose report does not show all of their neighbours.
+        Ids that are ordinary words or numbers are not looked up: among a million people, some are.
+    prefix
+        What ids of people begin with in a graph of several kinds of nodes: "person:". Reasons may
+        name nodes with their kind or without.
+    """
+
+    def __init__(
+        self,
+        reasons: Mapping[str, tuple[ReasonRow, ...]],
+        names: Path | None,
+        columns: Collection[str],
+        everybody: Callable[[], Iterable[str]],
+        prefix: str = "",
+    ) -> None:
+        self._prefix = prefix
+        self._allowed: dict[str, set[tuple[str, ...]]] = {}
+        self._names: dict[str, list[str]] = {}
+        self._everybody = everybody
+        self._ids: dict[tuple[str, ...], str] | None = None
+        for own, rows in reasons.items():
+            self._allowed[own] = {words_of(w) for row in rows for w in row.allow.split(";")}
+        for _, own, row in () if names is None else read_rows(names, prefix, columns):
+            given = [row[column] for column in columns or row]
+            self._names.setdefault(own, []).extend(filter(None, given))
+
+    def find(
+        self, report: SubjectReport, reasons: Collection[StatedReason]
+    ) -> tuple[tuple[str, str], ...]:
+        """Everybody else whom reasons name, and by which words, in the order of their ids."""
+        if not reasons:
+            return ()
+        own, near = report.subject.id, report.ego_network
+        mine = {words_of(name) for name in (*self._ids_of(own), *self._names.get(own, ()))}
+        runs = {run for reason in reasons for run in _runs(words_of(reason.text))}
+        mentions = {
+            (person, name)
+            for person in others_in(report)
+            for name in (*self._ids_of(person), *self._names.get(person, ()))
+            if (words := words_of(name)) in runs and words not in mine
+        }
+        if near is not None and near.shown < near.total:
+            known = {person for person, _ in mentions} | {own}
+            ids = self._all_ids()
+            mentions |= {(ids[run], ids[run]) for run in runs if ids.get(run, own) not in known}
+        return tuple(sorted(mentions))
+
+    def _ids_of(self, node: str) -> tuple[str, ...]:
+        """The id of a node, and without its kind if it has one."""
+        return (node, node.partition(":")[2]) if self._prefix and ":" in node else (node,)
+
+    def is_allowed(self, own: str, text: str) -> bool:
+        """Whether a person has allowed this very word in the reasons for a subject."""
+        return words_of(text) in self._allowed.get(own, ())
+
+    def _all_ids(self) -> dict[tuple[str, ...], str]:
+        if self._ids is None:
+            self._ids = {}
+            for name in self._everybody():
+                for words in map(words_of, self._ids_of(name)):
+                    if len(words) > 1 or (words and not (words[0].isdigit() or words[0].isalpha())):
+                        self._ids.setdefault(words, name)
+        return self._ids
+
+
+def others_in(report: SubjectReport) -> tuple[str, ...]:
+    """The ids of everybody but the subject whom a report names anywhere."""
+    near, recourse = report.ego_network, report.recourse
+    ids: set[str] = set() if near is None else {node.id for node in near.nodes}
+    for counterfactual in report.counterfactuals:
+        explanation = counterfactual.explanation
+        ids.update(explanation.nodes, *explanation.edges)
+        ids.update(*counterfactual.removed, *counterfactual.kept)
+    if recourse is not None:
+        ids.update(*(droppable.tie for droppable in recourse.droppable))
+        for option in recourse.options:
+            effects = option.side_effects
+            ids.update(effects.to_favourable, effects.to_unfavourable, effects.other)
+            for action in option.actions:
+                ids.update(*(() if isinstance(action, SetAction) else action.ties))
+                ids.update([action.to] if isinstance(action, MoveAction) else ())
+    return tuple(sorted(ids - {report.subject.id}))
+
+
+def _runs(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Every run of words that follow one another."""
+    for first in range(len(words)):
+        yield from (words[first : last + 1] for last in range(first, len(words)))
