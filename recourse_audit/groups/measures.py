@@ -399,7 +399,9 @@ def _compare(
             difference=Intervals(ordinary=ordinary.interval, on_graph=tested.interval),
             ratio=Intervals(ordinary=ordinary.ratio_interval, on_graph=tested.ratio_interval),
         ),
-        tests=PValues(ordinary=ordinary.p, on_graph=tested.p, no_gap=no_gap),
+        tests=PValues(
+            ordinary=ordinary.p, on_graph=tested.p, cautious=tested.cautious, no_gap=no_gap
+        ),
         precision=tested.precision,
         without_not_found=_compare_without(inputs, measure, values, pair, divisions),
         effect=effect,

@@ -24,7 +24,7 @@ VERDICTS: tuple[Verdict, ...] = ("gap shown", "not settled", "no gap")
 # What a finding repeats of its comparison under the same name.
 SAME = (
     *("family", "group", "reference", "measure", "value", "reference_value"),
-    *("gap", "ratio", "verdict", "worse", "no_gap"),
+    *("gap", "ratio", "verdict", "worse", "no_gap", "stands"),
 )
 
 
@@ -61,6 +61,7 @@ def give_verdicts(
 ) -> Iterator[Comparison]:
     """Correct the tests of each family, and give each comparison of a family its verdict."""
     corrected: dict[int, Corrected] = {}
+    cautious: dict[int, float] = {}
     for family in FAMILIES:
         tests = {
             place: (comparison.tests.on_graph, comparison.tests.no_gap or 0.0, error.error)
@@ -70,6 +71,8 @@ def give_verdicts(
             and (error := comparison.precision) is not None
         }
         corrected |= correct_family(tests, settings)
+        most = [comparisons[place].tests.cautious or 0.0 for place in tests]
+        cautious |= dict(zip(tests, holm(most), strict=True))
     for place, comparison in enumerate(comparisons):
         own = corrected.get(place)
         if own is None:
@@ -81,12 +84,14 @@ def give_verdicts(
                 comparison.tests,
                 adjusted=own.adjusted,
                 corrected_for=own.tests,
+                cautious_adjusted=cautious[place],
                 no_gap_adjusted=own.no_gap,
             ),
             smallest_gap_in_family=own.smallest_gap,
             verdict=own.verdict,
             worse=worse_off(own.verdict, comparison.gap),
             no_gap=own.no_gap <= settings.alpha,
+            stands=own.verdict == "gap shown" and cautious[place] <= settings.alpha,
         )
 
 

@@ -145,14 +145,17 @@ class GapIntervals(Record):
 class PValues(Record):
     """The p values of one gap.
 
-    `adjusted` corrects for all `corrected_for` tests of the family. `no_gap` is the p value of the
-    test that the gap against the group is as large as `concern`.
+    `adjusted` corrects for all `corrected_for` tests of the family. `cautious` allows for labels
+    that follow ties more than most redrawn ones do. `no_gap` is the p value of the test that the
+    gap against the group is as large as `concern`.
     """
 
     ordinary: float | None
     on_graph: float | None
     adjusted: float | None = None
     corrected_for: int | None = None
+    cautious: float | None = None
+    cautious_adjusted: float | None = None
     no_gap: float | None
     no_gap_adjusted: float | None = None
 
@@ -208,6 +211,7 @@ class Comparison(Record):
     same, turned so that plus means *worse for the group*. `ratio` is that of the two shares, or the
     odds of more against less. `worse` is None without a gap that is shown. `no_gap` says whether a
     gap of `concern` or more against the group is ruled out, which can be so of a gap that is shown.
+    `stands` says whether a gap that is shown would be by the cautious p values as well.
     `smallest_gap` would have been found four times in five by this test alone,
     `smallest_gap_in_family` after correction.
     """
@@ -237,6 +241,7 @@ class Comparison(Record):
     verdict: Verdict | None = None
     worse: WorseOff | None = None
     no_gap: bool = False
+    stands: bool = False
     untested: WhyUntested | None
 
 

@@ -66,6 +66,7 @@ class Finding(Record):
     verdict: Verdict
     worse: WorseOff | None
     no_gap: bool
+    stands: bool
 
 
 class OwnDataTable(Record):

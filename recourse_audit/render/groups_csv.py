@@ -27,7 +27,8 @@ COLUMNS = (
     *("on_graph_low", "on_graph_high", "reference"),
     *("difference", "difference_low", "difference_high", "ratio", "ratio_low", "ratio_high"),
     *("gap", "gap_low", "gap_high", "favourable_ratio"),
-    *("p_ordinary", "p_on_graph", "p_adjusted", "corrected_for", "p_no_gap", "p_no_gap_adjusted"),
+    *("p_ordinary", "p_on_graph", "p_adjusted", "corrected_for", "p_cautious"),
+    *("p_cautious_adjusted", "p_no_gap", "p_no_gap_adjusted"),
     *("effective", "smallest_gap", "smallest_gap_in_family", "verdict", "worse"),
     *("result", "left_out"),
 )
@@ -147,6 +148,8 @@ class _Rows:
             "p_on_graph": tests.on_graph,
             "p_adjusted": tests.adjusted,
             "corrected_for": tests.corrected_for,
+            "p_cautious": tests.cautious,
+            "p_cautious_adjusted": tests.cautious_adjusted,
             "p_no_gap": tests.no_gap,
             "p_no_gap_adjusted": tests.no_gap_adjusted,
             "effective": None if gap.precision is None else gap.precision.effective,

@@ -12,12 +12,21 @@ from recourse_audit.groups.inference import (
     GapTest,
     Inference,
     detectable,
+    excess_of,
     leading_columns,
     mid_ranks,
     nearness_of,
     p_below,
 )
-from recourse_audit.groups.redraws import SETTINGS, Effort, Floats, Mask, Network, Redrawing
+from recourse_audit.groups.redraws import (
+    SETTINGS,
+    Effort,
+    Floats,
+    Mask,
+    Network,
+    Redrawing,
+    Redraws,
+)
 from recourse_audit.records.group_figures import ByColumn, Precision
 from tests.groups.test_network import network_of
 
@@ -92,6 +101,41 @@ def test_the_statistic_is_that_of_the_recipe() -> None:
     assert found.p == pytest.approx(2 * norm.sf(abs(gap) / known.error), rel=1e-6)
     assert known.effective == pytest.approx(PEOPLE / known.inflation)
     assert found.ordinary.p == pytest.approx(2 * norm.sf(abs(gap) / math.sqrt(independent)))
+
+
+def test_the_cautious_reading_adds_the_deviation_over_settings() -> None:
+    """With labels of two settings and one way of parts, worked out redraw by redraw."""
+    values, random = as_values(smooth(1)), np.random.default_rng(8)
+    labels = np.array([*(smooth(seed) for seed in range(6)), *(at_random(s) for s in range(7))])
+    redraws = Redraws(
+        people=PEOPLE,
+        settings=(3, 0),
+        weights=np.array([0.25, 0.75]),
+        counts=(6, 5, 2),
+        labels=np.packbits(labels[random.permutation(13)], axis=1),
+        fit=0.0,
+    )
+
+    def squared(member: Mask) -> float:
+        gap = values[member].mean() - values[~member].mean()
+        return float(gap**2 / (values.var() * (1 / member.sum() + 1 / (~member).sum())))
+
+    squares = [squared(row) for row in redraws.unpack(slice(0, 13))]
+    first, other, parts = (float(np.mean(squares[a:b])) for a, b in ((0, 6), (6, 11), (11, 13)))
+    mean = 0.25 * first + 0.75 * other
+    spread = math.sqrt(0.25 * (first - mean) ** 2 + 0.75 * (other - mean) ** 2)
+    redrawn = max(1.0, mean, parts)
+    expected = (redrawn, max(redrawn, mean + spread))
+    assert excess_of(values, redraws, None) == pytest.approx(expected, rel=1e-5)
+    assert expected[1] > expected[0]
+
+
+def test_a_gap_is_never_surer_by_the_cautious_reading() -> None:
+    values = as_values(smooth(1))
+    tests = [inference().test(values, smooth(seed), EVERYBODY) for seed in range(200, 220)]
+    pairs = [(test.p, test.cautious) for test in tests if test.p is not None]
+    assert all(cautious is not None and cautious >= p for p, cautious in pairs)
+    assert any(cautious is not None and cautious > 1.05 * p for p, cautious in pairs)
 
 
 def test_labels_and_outcomes_that_both_clump_count_for_less() -> None:

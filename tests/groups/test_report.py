@@ -263,12 +263,32 @@ def test_each_family_is_corrected_by_itself(with_gap: GroupReport) -> None:
     for family, count in (("single", 3 * 2), ("crossed", 3 * 3)):
         mine = [one for one in with_gap.tests if one.family == family]
         assert len(mine) == count
-        for alone, corrected in (("on_graph", "adjusted"), ("no_gap", "no_gap_adjusted")):
+        for alone, corrected in (
+            ("on_graph", "adjusted"),
+            ("cautious", "cautious_adjusted"),
+            ("no_gap", "no_gap_adjusted"),
+        ):
             p = np.array([getattr(one.tests, alone) for one in mine])
             order = np.argsort(p, kind="stable")
             steps = p[order] * (p.size - np.arange(p.size))
             by_hand = np.minimum(np.maximum.accumulate(steps), 1.0)
             assert [getattr(mine[at].tests, corrected) for at in order] == pytest.approx(by_hand)
+
+
+def test_a_gap_stands_if_it_is_shown_by_the_cautious_p_values_too(with_gap: GroupReport) -> None:
+    shown = [one for one in with_gap.tests if one.verdict == "gap shown"]
+    assert shown
+    for one in with_gap.tests:
+        cautious = one.tests.cautious_adjusted
+        assert cautious is not None
+        assert one.stands == (one in shown and cautious <= with_gap.alpha)
+    assert [finding.stands for finding in with_gap.flags] == [
+        one.stands
+        for finding in with_gap.flags
+        for table in with_gap.tables
+        for one in table.comparisons
+        if (table.name, one.group, one.measure) == (finding.table, finding.group, finding.measure)
+    ]
 
 
 def test_exploratory_measures_stand_outside_the_families(with_gap: GroupReport) -> None:
