@@ -32,6 +32,7 @@ def compared(
     interval: bool = True,
     smallest: float = 0.12,
     below: bool = False,
+    stands: bool = True,
 ) -> Comparison:
     """A comparison with a verdict; plus is worse for the group."""
     difference = gap * HARDER[measure]
@@ -70,6 +71,7 @@ def compared(
         verdict=verdict,
         worse=worse_off(verdict, gap),
         no_gap=verdict == "no gap" if no_gap is None else no_gap,
+        stands=stands and verdict == "gap shown",
         untested=None if tested else "no_ties",
     )
 

@@ -59,10 +59,11 @@ def led_by(
     verdict: Verdict = "gap shown",
     *,
     interval: Interval | None = ENDS,
+    stands: bool = True,
 ) -> BoardText:
     """The block of one comparison between two shares."""
     worse = reference - value if measure == "feasibility" else value - reference
-    one = compared(measure, worse, verdict, tested=interval is not None)
+    one = compared(measure, worse, verdict, tested=interval is not None, stands=stands)
     one = replace(one, value=value, reference_value=reference, gap_interval=interval)
     return board_of(report_on([one]))
 
@@ -74,8 +75,16 @@ def test_the_headline_and_its_line_say_who_how_much_and_how_sure() -> None:
     )
     assert board.lead == (
         "35% of them have one, against 67%: 32 percentage points fewer (95% interval: 13 to 49 "
-        f"fewer). {OPTION}"
+        f"fewer). The gap also stands under the cautious reading. {OPTION}"
     )
+
+
+def test_a_gap_that_does_not_stand_under_the_cautious_reading_says_so() -> None:
+    board = led_by("feasibility", 0.35, 0.674, stands=False)
+    assert "Under the cautious reading it does not stand" in board.lead
+    assert "also stands" not in board.lead
+    open_gap = led_by("adverse_rate", 0.412, 0.205, "not settled")
+    assert "cautious" not in open_gap.lead
 
 
 def test_a_finding_that_is_not_settled_claims_no_direction_in_a_title() -> None:

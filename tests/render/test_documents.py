@@ -13,6 +13,7 @@ NAMES = {
     *("format", "subject", "search", "explanation", "counterfactuals", "front", "caveats"),
     *("probes", "front_size", "baselines", "recourse", "objective_grid", "ego_network"),
     *("what_if", "queries", "repeats", "note", "error", "decision", "carriers", "own_data"),
+    "reasons",
 }
 WHOLE_GRAPH = {"favourable", "probabilities", "score", "effect", "decision", "flips"}
 EXPLANATION = {"nodes", "edges", "simulatability", "probabilities", "score"}
@@ -70,7 +71,9 @@ def test_explain_gives_the_documented_names(tmp_path: Path) -> None:
             *("kind", "grade", "counterfactual", "about", "text", "variables", "effect")
         }
     own_data = document["own_data"]
-    assert set(own_data) == {"alone", "columns", "columns_reason", "reason"}
+    assert set(own_data) == {
+        *("alone", "columns", "columns_reason", "distance", "pairs", "reason", "ties")
+    }
     assert set(own_data["alone"]) == {"decision", "favourable", "probabilities", "value"}
     assert document["what_if"] is None
     assert document["note"] == document["error"] == ""
