@@ -356,6 +356,7 @@ def _references(
     typical = decided if wanted == "population_median" else favourable
     given = wanted if isinstance(wanted, dict) else {}
     rules = {rule.name: rule for rule in audit.settings.recourse.attributes}
+    units_of = audit.settings.graph.units
     references = []
     for name in names:
         values = column_of(graph, name)[people]
@@ -367,7 +368,8 @@ def _references(
         there = np.isfinite(values)
         middle = np.sort(values[typical & there])
         keys = ("unit", "scale", "shift", "transform") if name in rules else ()
-        units = Attribute(name=name, **{key: getattr(rules[name], key) for key in keys})
+        known = {key: getattr(rules[name], key) for key in keys}
+        units = Attribute(name=name, **(known or {"unit": units_of.get(name, "")}))
         stored = float(middle[(len(middle) - 1) // 2]) if len(middle) else None
         if name in given:
             # As exactly as the table holds numbers.

@@ -167,9 +167,11 @@ def read_attribute(
 
 
 def check_references(settings: Settings, graph: Graph, columns: Sequence[str]) -> None:
-    """Refuse a reference of `reasons` that is no value of one of these columns."""
+    """Refuse a reference of `reasons` that is no value of these columns, and units of others."""
     given = settings.reasons.reference
     rules = {rule.name: rule for rule in settings.recourse.attributes}
+    for name in settings.graph.units:
+        check_known("graph.units", name, columns)
     for name, value in given.items() if isinstance(given, dict) else ():
         key = f"reasons.reference.{name}"
         check_known(key, name, columns)

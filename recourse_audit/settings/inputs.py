@@ -362,6 +362,8 @@ class GraphSettings(Section):
     the columns of its block input, in order."""
     edge_attributes: tuple[str, ...] = ()
     """Columns of `edges` that the model takes, in order."""
+    units: dict[str, str] = Field(default_factory=dict)
+    """Units of columns that no rule of the policy gives one: { income = "euros" }."""
     kinds: tuple[str, ...] = ()
     """Kinds of ties in the order of the model's codes; sorted if absent."""
     directed: bool = False

@@ -12,6 +12,7 @@ from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import LoadedAudit, load_audit, open_audit
 from recourse_audit.audit.own_data import OwnDataReports, alone_decisions
 from recourse_audit.audit.report import explain
+from recourse_audit.errors import SettingsError
 from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.edited_graph import EditedGraph
@@ -19,7 +20,7 @@ from recourse_audit.model.queries import Union, whole
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.subject import OwnData
 from recourse_audit.settings import parse_settings
-from tests.audits import IDS, small_audit
+from tests.audits import IDS, lending_audit, small_audit
 from tests.onnx_models import degree_network, sum_network
 from tests.pipeline_audits import SETTINGS, expected, people, pipeline_audit
 
@@ -360,3 +361,15 @@ def test_a_column_that_decides_which_cut_off_applies_is_not_moved(tmp_path: Path
     first, *rest = columns_by(audit, 0).columns
     assert (first.answer, first.reason) == (None, "moves_cut_off")
     assert all(column.answer is not None for column in rest)
+
+
+def test_units_of_columns_without_a_rule_come_from_the_graphs_settings(tmp_path: Path) -> None:
+    settings = lending_audit(tmp_path)
+    report = explain(load_audit(settings), ["P0570"])[0]
+    assert report.own_data is not None
+    units = {column.name: column.unit for column in report.own_data.columns}
+    assert (units["income"], units["savings"], units["debt_ratio"]) == ("euros", "euros", "")
+    text = settings.read_text(encoding="utf-8").replace("units = { income", "units = { incom")
+    settings.write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"graph\.units: the nodes have no column 'incom'"):
+        load_audit(settings)

@@ -206,6 +206,7 @@ def test_far_below_the_cut_off_effects_are_in_log_odds_and_the_page_says_so() ->
         ["All 3 payment ties", f"<{SPACE}0.001 down 0.25 in log-odds, still refused"],
     ]
     assert f"[Late 1 → 0: {MINUS}9.21{ARROW}{MINUS}6.71]" in section
+    assert "[Own data alone: " not in section, "its log-odds are not known"
     assert "Log-odds from the cut-off" in section
 
 
@@ -452,7 +453,7 @@ def test_before_signing_reasons_are_confirmed_checked_and_questions_expected() -
     clerk = read(weighed(*CANDIDATES)).clerk
     for words in (
         "Confirm the reasons. The letter states only those that are confirmed in",
-        "Fixed: late. The letter may state it, never suggest changing it.",
+        "Fixed: late. The letter may state what is fixed, never suggest changing it.",
         "Have reason 1 checked by compliance.",
         "Prepare for a question. Option 3 changes ties of a kind that no candidate",
         "mentions: payment ties. As a whole, they count for P0000.",
