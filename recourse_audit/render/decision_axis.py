@@ -7,7 +7,7 @@ here, so that no two places can disagree on what was decided.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import floor, log, log10
 from typing import ClassVar, Literal, Protocol, Self
 
@@ -44,7 +44,8 @@ class AuditFacts:
     """The audit that a page belongs to.
 
     `prefer` is `search.prefer`, and `smallest` is `groups.smallest`. Without `reasons` it is not
-    known which reference own columns were put at.
+    known which reference own columns were put at. `codes` has the texts of codes for reasons in
+    the legal profile, by language.
     """
 
     classes: tuple[str, ...]
@@ -54,6 +55,7 @@ class AuditFacts:
     prefer: Literal["paper", "whole_graph"] = "paper"
     smallest: int = GroupSettings().smallest
     reasons: ReasonSettings | None = None
+    codes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def facts_of(settings: Settings, fingerprint: Fingerprint | None = None) -> AuditFacts:

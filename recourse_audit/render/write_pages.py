@@ -29,6 +29,7 @@ from recourse_audit.render.index import (
     change_of,
     list_order,
 )
+from recourse_audit.render.letter_inputs import load_profile
 from recourse_audit.render.pdf import Printer, open_printer
 from recourse_audit.render.redaction import Level
 from recourse_audit.render.subject import PageLinks, SubjectPage
@@ -125,6 +126,9 @@ class PageMaker:
         self._words = words_of(stored.settings, pages.language, self._templates)
         self._audit = _audit(stored.settings, pages)
         self._facts = facts_of(stored.settings, stored.fingerprint)
+        if stored.settings.reasons.codes:
+            profile = load_profile(stored.settings.letters, self._templates)
+            self._facts = replace(self._facts, codes=profile.reasons)
         self._printer = Printer(self._templates) if on_paper else None
         self._letters = _find_letters(stored.folder)
         self._level = level = pages.level

@@ -350,6 +350,11 @@ def test_codes_and_concerns_stand_beside_the_candidate_they_are_about() -> None:
     page = read(weighed(GUARANTOR, proxy), replace(facts(), reasons=codes))
     assert "other ▲ rests on ties" in page.reasons[0][5]
     assert page.reasons[1][5].endswith("delinquent ▲ gives away gender: compliance check")
+    texts = {"delinquent": {"en": "Delinquent credit obligations", "es": "Obligaciones vencidas"}}
+    known = replace(facts(), reasons=codes, codes=texts)
+    assert "Delinquent credit obligations (delinquent) ▲" in read(weighed(proxy), known).text()
+    page = read(weighed(proxy), known, words=named("es"))
+    assert "Obligaciones vencidas (delinquent) ▲" in page.text()
     itself = candidate(Part(what="column", name="gender"), proxy="gender")
     made = weighed(itself)
     assert made.own_data is not None
