@@ -6,13 +6,11 @@ Property tests draw the same cases in every run; to look for new ones,
 
 import os
 from collections.abc import Iterator
-from functools import cache, partial
-from io import BytesIO
-from types import CodeType, SimpleNamespace
+from functools import partial
+from types import CodeType
 from unittest.mock import patch
 
 import pytest
-from fontTools.ttLib import woff2
 from hypothesis import settings
 from jinja2 import BytecodeCache
 from jinja2.bccache import Bucket
@@ -38,21 +36,6 @@ class CompiledTemplates(BytecodeCache):
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         self._codes[bucket.key, bucket.checksum] = bucket.code
-
-
-@cache
-def decompressed(font: bytes) -> bytes:
-    out = BytesIO()
-    woff2.decompress(BytesIO(font), out)
-    return out.getvalue()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _fonts_decompressed_once() -> Iterator[None]:
-    """Every printer decompresses them, which takes longer than a short page."""
-    once = SimpleNamespace(decompress=lambda font, out: out.write(decompressed(font.read())))
-    with patch("weasyprint.text.fonts.woff2", once):
-        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,7 +1,10 @@
 """The only door to weasyprint: a page becomes a tagged PDF (PDF/UA-1), the same bytes each time.
 
-Nothing is fetched except files of the templates, such as fonts: `piece:fonts/name.woff2` in
+Nothing is fetched except files of the templates, such as fonts: `piece:fonts/name.ttf` in
 `styles/paper.css`, a style sheet that is added to every page that is printed.
+
+Pages that follow each other mostly have the same style sheet, and their elements the same styles.
+So a printer parses a sheet once, and works out each style once, not for every page.
 """
 
 import logging
@@ -16,6 +19,7 @@ from recourse_audit.render.templates import Templates
 SCHEME = "piece:"
 SHEET = "styles/paper.css"
 VARIANT = "pdf/ua-1"
+MOST_STYLES = 5_000
 NO_PANGO = (
     "no PDF can be made on this machine, because Pango is missing; install libpango-1.0-0, "
     "libpangoft2-1.0-0, libharfbuzz0b and libharfbuzz-subset0 (Debian, Ubuntu) or pango (brew)"
@@ -35,26 +39,49 @@ class Printer:
         self._weasyprint = _imported()
         self._fetcher = _fetcher(templates)
         self._fonts = self._weasyprint.text.fonts.FontConfiguration()
+        self._fonts.styles = {}
         with self._fetcher.watched():
-            self._sheet = self._weasyprint.CSS(
-                string=templates.text(SHEET), url_fetcher=self._fetcher, font_config=self._fonts
-            )
+            self._sheet = self._parse(templates.text(SHEET))
+        self._text, self._own = "", self._parse("")
 
     def pdf(self, html: str) -> bytes:
-        """The page as a PDF, dated by the `dcterms` elements of the page alone."""
-        document = self._weasyprint.HTML(string=html, url_fetcher=self._fetcher)
+        """The page as a PDF, dated by the `dcterms` elements of the page alone.
+
+        Its own style sheet, which is the first, comes after `styles/paper.css`.
+        """
+        before, _, rest = html.partition("<style>")
+        text, _, after = rest.partition("</style>")
+        document = self._weasyprint.HTML(string=before + after, url_fetcher=self._fetcher)
         with self._fetcher.watched():
+            if text != self._text or len(self._fonts.styles) > MOST_STYLES:
+                self._fonts.styles.clear()
+                self._text, self._own = text, self._parse(text)
+            sheet, counters = self._own
             content: bytes = document.write_pdf(
-                stylesheets=[self._sheet], font_config=self._fonts, pdf_variant=VARIANT
+                stylesheets=[self._sheet[0], sheet],
+                counter_style=counters,
+                font_config=self._fonts,
+                pdf_variant=VARIANT,
             )
         return content
+
+    def _parse(self, text: str) -> tuple[Any, Any]:
+        """A style sheet, with the counter styles that it defines."""
+        counters = self._weasyprint.css.counters.CounterStyle()
+        sheet = self._weasyprint.CSS(
+            string=text,
+            url_fetcher=self._fetcher,
+            font_config=self._fonts,
+            counter_style=counters,
+        )
+        return sheet, counters
 
     def unprintable(self, characters: Iterable[str]) -> frozenset[str]:
         """The characters that no installed font has, and that would be printed as boxes."""
         asked = frozenset(characters)
         text = escape(" ".join(sorted(asked)))
         document = self._weasyprint.HTML(string=f"<p>{text}</p>", url_fetcher=self._fetcher).render(
-            stylesheets=[self._sheet], font_config=self._fonts
+            stylesheets=[self._sheet[0]], font_config=self._fonts
         )
         document.write_pdf()
         # WeasyPrint does not document this attribute; without it no character is reported.
@@ -78,7 +105,49 @@ def _imported() -> Any:
         raise PaperError(NO_PANGO) from None
     logging.getLogger("weasyprint").setLevel(logging.CRITICAL)
     logging.getLogger("fontTools").setLevel(logging.CRITICAL)
+    styles = weasyprint.css.StyleFor
+    if not hasattr(styles, "shares"):
+        weasyprint.css.StyleFor = _sharing(styles)
     return weasyprint
+
+
+def _sharing(styles_for: Any) -> Any:
+    """WeasyPrint's styles of a document, taken from documents before where they are the same.
+
+    WeasyPrint works out some hundred properties of every element, which is a quarter of a letter's
+    time, and forgets them after each document. A style is the same if that of the parent is, and
+    if the same declarations apply to it; they live as long as their style sheet does. The styles
+    of the root, the body and the page are changed by the layout, so every document has its own.
+    """
+
+    class SharedStyles(styles_for):  # type: ignore[misc]
+        shares = True
+
+        def set_computed_styles(
+            self, element: Any, parent: Any, root: Any = None, pseudo_type: Any = None, **more: Any
+        ) -> None:
+            styles = getattr(self.font_config, "styles", {})  # whose printer is not ours has none
+            computed = self.get_computed_styles()
+            declared = self.get_cascaded_styles().get((element, pseudo_type), {})
+            key = (
+                -1 if parent is None else computed[parent, None].number,
+                pseudo_type,
+                *(
+                    (name, value if name == "lang" else id(value), rank, layer, *specificity)
+                    for name, (value, (rank, layer, specificity)) in declared.items()
+                ),
+            )
+            known = styles.get(key)
+            changes = pseudo_type is None and getattr(element, "tag", "body") in ("html", "body")
+            if known is None or changes:
+                super().set_computed_styles(element, parent, root, pseudo_type, **more)
+                style = computed[element, pseudo_type]
+                style.number = len(styles) if known is None else known.number
+                styles.setdefault(key, style)
+            else:
+                computed[element, pseudo_type] = known
+
+    return SharedStyles
 
 
 def _fetcher(templates: Templates) -> Any:

@@ -3,11 +3,14 @@
 import io
 import sys
 from pathlib import Path
+from random import Random
 
 import pikepdf
 import pytest
+import weasyprint
 
 from recourse_audit.errors import PaperError, TemplateError
+from recourse_audit.render import pdf as paper
 from recourse_audit.render.pdf import NO_PANGO, Printer, open_printer
 from recourse_audit.render.templates import Templates
 
@@ -34,6 +37,104 @@ def test_the_same_page_gives_the_same_bytes() -> None:
     assert (
         Printer(Templates()).pdf(PAGE.format("")) == first == printer.pdf(PAGE.format("")) != other
     )
+
+
+STYLED = (
+    '<!doctype html><html lang="{lang}"><head><title>A title</title><style>{style}</style></head>'
+    "<body{of_body}>{text}</body></html>"
+)
+STYLE = (
+    "body { font-size: 10pt; overflow: hidden } .note { color: #57606a; margin-left: 1em }"
+    "table { border-collapse: collapse; width: 50% } td { padding: 2mm } h2 { break-before: page }"
+    "@page { size: A5; margin: 1cm; @bottom-left { content: string(name) counter(pages) } }"
+    "main { string-set: name attr(data-name) } li { list-style-type: lower-greek }"
+)
+TEXTS = (
+    '<main data-name="one"><p class="note">Some <strong>text</strong> and more.</p></main>',
+    '<main data-name="two"><table><tr><td>1</td><td class="note">2</td></tr></table></main>',
+    '<main data-name="one"><ol><li>A<li>B<li id="c">C</ol><h2>Over</h2><p id="d">leaf</main>',
+    '<p style="color: red">Red</p><p style="color: blue">blue</p><p id="d">x',
+    "<h2>Three</h2><h2>pages</h2>" + "<p>and <em>a long</em> line of text, </p>" * 60,
+)
+
+
+def pages_of_all_kinds() -> list[str]:
+    texts = [
+        STYLED.format(lang=lang, style=style, of_body=of_body, text=text)
+        for style in (STYLE, STYLE.replace("#57606a", "red"), "@counter-style x { symbols: A B }")
+        for lang in ("en", "de")
+        for of_body in ("", ' class="note"')
+        for text in TEXTS
+    ]
+    return Random(0).sample(texts, 24)
+
+
+class Nothing(dict[object, object]):
+    """Remembers nothing, so that every style is worked out anew, as WeasyPrint does it."""
+
+    def get(self, *_: object) -> None:
+        return None
+
+
+def print_alone(page: str) -> bytes:
+    printer = Printer(Templates())
+    printer._fonts.styles = Nothing()
+    return printer.pdf(page)
+
+
+def test_a_page_does_not_depend_on_those_that_were_printed_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pages = pages_of_all_kinds()
+    alone = {page: print_alone(page) for page in pages}
+    printer = Printer(Templates())
+    for order in (pages, pages[::-1], sorted(pages)):
+        assert {page: printer.pdf(page) for page in order} == alone
+    monkeypatch.setattr(paper, "MOST_STYLES", 8)
+    assert {page: printer.pdf(page) for page in sorted(pages)} == alone
+
+
+def test_styles_that_no_other_page_has_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paper, "MOST_STYLES", 200)
+    printer, most = Printer(Templates()), 0
+    for number in range(30):
+        text = f'<p id="p{number}">x</p>'
+        printer.pdf(STYLED.format(lang="en", style=STYLE, of_body="", text=text))
+        most = max(most, len(printer._fonts.styles))
+    assert 200 < most < 300
+
+
+def test_a_style_sheet_is_parsed_once_for_all_pages_that_have_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    printer, parsed = Printer(Templates()), list[str]()
+    parse = printer._parse
+
+    def note(text: str) -> object:
+        parsed.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(printer, "_parse", note)
+    for text in TEXTS:
+        printer.pdf(STYLED.format(lang="en", style=STYLE, of_body="", text=text))
+    assert parsed == [STYLE]
+
+
+def test_styles_are_worked_out_once_for_all_pages_that_have_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    printer, made = Printer(Templates()), list[object]()
+    style = weasyprint.css.ComputedStyle
+
+    def note(*given: object) -> object:
+        made.append(style(*given))
+        return made[-1]
+
+    monkeypatch.setattr(weasyprint.css, "ComputedStyle", note)
+    for text in TEXTS[0], TEXTS[0].replace("more", "less"):
+        made.clear()
+        printer.pdf(STYLED.format(lang="en", style=STYLE, of_body="", text=text))
+    assert len(made) == 3, "those of the root, the body and the page are each page's own"
 
 
 @pytest.mark.parametrize(
