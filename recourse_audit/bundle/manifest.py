@@ -7,8 +7,9 @@ by hashes, so that a changed one is noticed.
 
 Pages and letters are made from a finished bundle, each in a folder with its own `manifest.json`,
 which has the digest of the bundle's, and `checksums.txt` for `sha256sum -c`. Files are collected in
-a folder beside the one that they replace, which they do when all are there; whatever goes wrong
-before, the folder beside goes, and the one that was there stays.
+a folder beside the one that they replace, which they do when all are there. Whatever goes wrong
+before, the one that was there stays, and so does the one beside, if anything in it is complete: it
+has a journal of that, which the same command uses when it is run again. Any other removes it.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ import hmac
 import os
 import platform
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -66,6 +67,8 @@ from recourse_audit.records.model import ProbeReport, Repeats
 from recourse_audit.records.recourse import STATUSES, Compared
 
 PACKAGES = ("recourse-audit", "networkx", "numpy", "onnxruntime", "pyarrow", "scipy")
+RENDERERS = ("babel", "jinja2", "pydyf", "weasyprint")
+JOURNAL = ".journal"
 SHORTEST_KEY = 16
 M = TypeVar("M", Manifest, DerivedManifest)
 
@@ -223,28 +226,39 @@ class DerivedFolder:
     def tidy(self) -> None:
         """Clear up after a command that was killed: what was there stays, or comes back."""
         refuse_others(self.folder, self.name)
+        refuse_others(self.new, self.name)
         if self.old.is_dir() and not self.folder.exists():
             self.old.replace(self.folder)
         remove_folder(self.old, self.name)
-        remove_folder(self.new, self.name)
 
     @contextmanager
     def remake(self, made_with: MadeWith, signer: Signer | None = None) -> Iterator["NewFolder"]:
-        """Give a folder for files, which then replaces this one; the lock must be held."""
+        """Give a folder for files, which then replaces this one; the lock must be held.
+
+        If this fails, the same command goes on with the files that are complete.
+        """
         self.tidy()
-        new = NewFolder(self.new, self.name)
+        public = None if signer is None else signer.public
+        of = digest(self.bundle / MANIFEST)
+        manifest = DerivedManifest(of=of, made_with=made_with, files={}, signed_by=public)
+        new = NewFolder(self.new, manifest)
         try:
             yield new
-            new.seal(digest(self.bundle / MANIFEST), made_with, signer)
+            new.seal(signer)
             if self.folder.exists():
                 self.folder.replace(self.old)
             self.new.replace(self.folder)
             sync(self.bundle)
             remove_folder(self.old, self.name)
         except BaseException:
-            with suppress(OSError):  # what stopped this may keep anything from being removed
-                remove_folder(self.new, self.name)
+            if not new.groups:
+                with suppress(OSError):  # what stopped this may keep anything from being removed
+                    self.discard()
             raise
+
+    def discard(self) -> None:
+        """Remove what a command left that was stopped."""
+        remove_folder(self.new, self.name)
 
     def read_manifest(self, *, of_any: bool = False) -> DerivedManifest | None:
         """The folder's manifest, if it was made from this bundle as it is, or from any."""
@@ -264,31 +278,76 @@ class DerivedFolder:
 
 
 class NewFolder:
-    """Files that wait beside the folder which they are to replace, with their digests."""
+    """Files that wait beside the folder which they are to replace, with their digests.
 
-    def __init__(self, path: Path, what: str) -> None:
-        self._path = path
-        self._digests: dict[str, str] = {}
-        path.mkdir()
-        self.put(MARKER, marker_text(what))
+    `digests` are those of the files that are there; at first the complete ones of an earlier
+    attempt, if all else in the `manifest` and the packages that render are the same as then.
+    `groups` counts the groups of files that are complete.
+    """
+
+    def __init__(self, path: Path, manifest: DerivedManifest) -> None:
+        self._path, self._journal, self._manifest = path, path / JOURNAL, manifest
+        self.digests: dict[str, str] = {}
+        self.groups = 0
+        what = manifest.made_with.what
+        packages = " ".join(f"{name} {version(name)}" for name in RENDERERS)
+        first = f"{DERIVED_MANIFEST.write(manifest)} {packages}"
+        *lines, _ = (read_plain(self._journal) or b"").split(b"\n")
+        if lines[:1] == [first.encode()]:
+            os.truncate(self._journal, sum(len(line) + 1 for line in lines))
+            self._keep(lines[1:])
+        else:
+            remove_folder(path, what)
+            path.mkdir()
+            self.put(MARKER, marker_text(what))
+            self._note(first)
+
+    def _keep(self, lines: list[bytes]) -> None:
+        """Keep the files of an earlier attempt that are as they were noted, and no others."""
+        files = {
+            path.relative_to(self._path).as_posix(): path
+            for path in self._path.rglob("*")
+            if path.is_symlink() or (path.is_file() and path != self._journal)
+        }
+        contents = ((name, read_plain(path) or b"") for name, path in files.items())
+        digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents}
+        for line in lines:
+            words = line.decode("utf-8", "replace").split()
+            noted = dict(zip(words[::2], words[1::2], strict=False))
+            if noted.items() <= digests.items():
+                self.digests |= noted
+                self.groups += 1
+        for name in files.keys() - self.digests.keys() - {MARKER}:
+            files[name].unlink()
+        self.put(MARKER, marker_text(self._manifest.made_with.what))
 
     def put(self, name: str, content: bytes) -> None:
         path = self._path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_plain(path, content)
-        self._digests[name] = hashlib.sha256(content).hexdigest()
+        self.digests[name] = hashlib.sha256(content).hexdigest()
 
-    def seal(self, of: str, made_with: MadeWith, signer: Signer | None) -> None:
+    def put_together(self, files: Mapping[str, bytes]) -> None:
+        """Put files that are complete only if all are there; an attempt after this keeps them."""
+        for name, content in files.items():
+            self.put(name, content)
+        self._note(" ".join(f"{name} {self.digests[name]}" for name in files))
+        self.groups += 1
+
+    def _note(self, line: str) -> None:
+        write_plain(self._journal, f"{line}\n".encode(), os.O_APPEND)
+
+    def seal(self, signer: Signer | None) -> None:
         """Write down what all files are, and wait until a power loss cannot take them."""
-        files = dict(sorted(self._digests.items()))
-        public = None if signer is None else signer.public
-        manifest = DerivedManifest(of=of, made_with=made_with, files=files, signed_by=public)
+        manifest = replace(self._manifest, files=dict(sorted(self.digests.items())))
         text = manifest_text(DERIVED_MANIFEST, manifest)
         write_plain(self._path / MANIFEST, text.encode())
         if signer is not None:
             write_plain(self._path / SIGNATURE, signer.sign(text).encode())
-        write_plain(self._path / CHECKSUMS, checksums_text(self._path, files).encode())
+        write_plain(self._path / CHECKSUMS, checksums_text(self._path, manifest.files).encode())
         os.sync()
+        self._journal.unlink()
+        sync(self._path)
 
 
 # ---------------------------------------------------------------- the log

@@ -68,7 +68,7 @@ def verify_bundle(folder: Path, public_key: str | None = None) -> Verification:
 
 
 def leftovers(bundle: Path) -> tuple[str, ...]:
-    """Folders of ours that a command left which was killed; the next one removes them."""
+    """Folders of ours that a command left which was stopped; the next one uses or removes them."""
     return tuple(
         name
         for name, what in DERIVED.items()

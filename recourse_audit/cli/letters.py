@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from recourse_audit.cli.printing import BundleArgument, Sign, Templates, Workers, repeatable, say
+from recourse_audit.cli.printing import BundleArgument, Sign, Templates, Workers, resumable, say
 from recourse_audit.cli.report import KEPT
 from recourse_audit.errors import InputError, PaperError
 
@@ -91,7 +91,7 @@ def letters(
 
     if day is not None and sign_off is None:
         raise InputError("--date is for letters that are signed off: give --sign-off NAME too")
-    with repeatable(bundle):
+    with resumable(bundle):
         made = Bundle(bundle).write_letters(
             language=language,
             sign_off=sign_off,

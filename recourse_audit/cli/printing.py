@@ -5,7 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -130,20 +130,11 @@ def write(path: Path, text: str) -> None:
         ) from None
 
 
-def resumable(out: Path) -> AbstractContextManager[None]:
-    """Answer Ctrl-C with how to go on where what is finished is kept."""
-    return _advise_on_interrupt(f"rerun the same command to resume from what is in {out}")
-
-
-def repeatable(bundle: Path) -> AbstractContextManager[None]:
-    """Answer Ctrl-C with how to go on where all is made anew, in place of what was there."""
-    return _advise_on_interrupt(f"{bundle} is as it was before; rerun the same command")
-
-
 @contextmanager
-def _advise_on_interrupt(advice: str) -> Iterator[None]:
+def resumable(out: Path) -> Iterator[None]:
+    """Answer Ctrl-C with how to go on where what is finished is kept."""
     try:
         yield
     except KeyboardInterrupt:
-        say(f"interrupted; {advice}")
+        say(f"interrupted; rerun the same command to resume from what is in {out}")
         raise typer.Exit(130) from None

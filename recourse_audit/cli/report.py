@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Argument, Option
 
-from recourse_audit.cli.printing import Sign, Templates, Workers, repeatable, say
+from recourse_audit.cli.printing import Sign, Templates, Workers, resumable, say
 from recourse_audit.errors import InputError, PaperError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def report(
         return
     if bundle is None:
         raise InputError("report needs the folder that `recourse-audit run` wrote")
-    with repeatable(bundle):
+    with resumable(bundle):
         pages = Bundle(bundle).write_pages(
             level=level,
             language=language,

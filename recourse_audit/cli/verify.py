@@ -43,7 +43,7 @@ def verify(
             problems = opened.replay(settings, replay, seed=seed)
             verification = replace(verification, problems=problems)
     for name in opened.leftovers:
-        say(f"! {name}/: left by a command that was stopped, and not checked; the next removes it")
+        say(f"! {name}/: left by a command that was stopped, and not checked; rerun it")
     if as_json:
         print_json(verification.to_dict())
     else:

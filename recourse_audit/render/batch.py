@@ -23,6 +23,7 @@ SECONDS_PER_RUN = 3600.0
 LONGEST_NAME = 40
 Run = tuple[int, ...]
 Files = dict[str, bytes]
+Made = tuple[Files, ...]
 
 
 class FileMaker(Protocol):
@@ -59,15 +60,15 @@ def file_name(number: int, subject: str) -> str:
 
 def make_files(
     bundle: Path, factory: MakerFactory, numbers: Sequence[int], options: RenderOptions
-) -> Iterator[tuple[str, bytes]]:
-    """The files of all these subjects, by name."""
+) -> Iterator[Files]:
+    """The files of each of these subjects, by name."""
     runs = [
         tuple(numbers[first : first + SUBJECTS_TOGETHER])
         for first in range(0, len(numbers), SUBJECTS_TOGETHER)
     ]
     job = RenderJob(bundle=bundle, factory=factory)
     for run, made in _made(job, _Runs(bundle, runs), min(options.workers, len(runs))):
-        yield from made.items()
+        yield from made
         options.done(len(run))
 
 
@@ -78,7 +79,7 @@ class RenderJob:
     bundle: Path
     factory: MakerFactory
 
-    def open(self) -> Callable[[Run], Files | Failed]:
+    def open(self) -> Callable[[Run], Made | Failed]:
         """Called in each worker; the file maker itself is made when it is first needed."""
         return _Renderer(self).answer
 
@@ -98,7 +99,7 @@ class _Renderer:
         self._opened = None
         self._held.close()
 
-    def answer(self, numbers: Run) -> Files | Failed:
+    def answer(self, numbers: Run) -> Made | Failed:
         """The same for the process that gave out the work: what goes wrong is an answer, too."""
         try:
             return self.make(numbers)
@@ -107,16 +108,15 @@ class _Renderer:
         except Exception as error:
             return Failed(reason=f"internal error: {type(error).__name__}: {error}")
 
-    def make(self, numbers: Run) -> Files:
+    def make(self, numbers: Run) -> Made:
         if self._opened is None:
             stored = self._held.enter_context(open_stored_audit(self._job.bundle))
             self._opened = stored, self._job.factory(stored)
         stored, maker = self._opened
-        made = (maker.files(number, stored.report(number)) for number in numbers)
-        return {name: content for files in made for name, content in files.items()}
+        return tuple(maker.files(number, stored.report(number)) for number in numbers)
 
 
-def _made(job: RenderJob, runs: "_Runs", workers: int) -> Iterator[tuple[Run, Files]]:
+def _made(job: RenderJob, runs: "_Runs", workers: int) -> Iterator[tuple[Run, Made]]:
     """The runs as they are finished, by this process or by several others."""
     if workers <= 1:
         renderer = _Renderer(job)
@@ -127,7 +127,7 @@ def _made(job: RenderJob, runs: "_Runs", workers: int) -> Iterator[tuple[Run, Fi
             renderer.close()
             atexit.unregister(renderer.close)
         return
-    pool = ProcessPool[Run, Files, tuple[Run, Files]](workers, timeout=SECONDS_PER_RUN)
+    pool = ProcessPool[Run, Made, tuple[Run, Made]](workers, timeout=SECONDS_PER_RUN)
     yield from pool.run(job, runs, lambda _: None)
 
 
@@ -145,7 +145,7 @@ class _Runs:
     def take(self) -> Run | None:
         return self._waiting.pop() if self._waiting else None
 
-    def accept(self, task: Run, answer: Files) -> tuple[Run, Files]:
+    def accept(self, task: Run, answer: Made) -> tuple[Run, Made]:
         self._left -= 1
         return task, answer
 

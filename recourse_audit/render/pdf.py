@@ -105,8 +105,8 @@ def _imported() -> Any:
         raise PaperError(NO_PANGO) from None
     logging.getLogger("weasyprint").setLevel(logging.CRITICAL)
     logging.getLogger("fontTools").setLevel(logging.CRITICAL)
-    styles = weasyprint.css.StyleFor
-    if not hasattr(styles, "shares"):
+    styles = getattr(weasyprint.css, "StyleFor", None)  # without it, letters take longer
+    if styles is not None and not hasattr(styles, "shares"):
         weasyprint.css.StyleFor = _sharing(styles)
     return weasyprint
 

@@ -233,16 +233,21 @@ def write_letters(
         with writing(folder):
             derived.tidy()
             there = not rendering.again and derived.is_there(paper=on_paper)
-            if not there:
+            if there:
+                derived.discard()
+            else:
                 entries_by_number, reasons = _plan(stored, writer, derived, options, rendering)
                 maker.entries.update(entries_by_number)
                 table = "".join(csv_lines([COLUMNS, *(e.row for e in maker.entries.values())]))
                 made_with = _describe(options, settings, pages, maker, table)
                 rendering.begin("Writing letters", len(names))
                 with derived.remake(made_with, rendering.signer) as new:
+                    pages_of = {n: f"{e.letter}.html" for n, e in maker.entries.items()}
+                    left = [number for number, page in pages_of.items() if page not in new.digests]
+                    rendering.done(len(names) - len(left))
                     fresh = replace(maker)  # what it has read cannot be sent to other processes
-                    for name, content in make_files(folder, fresh.open, list(names), rendering):
-                        new.put(name, content)
+                    for files in make_files(folder, fresh.open, left, rendering):
+                        new.put_together(files)
                     new.put(TABLE, table.encode())
                     new.put(REASONS, reasons.encode())
     entries = maker.entries.values()
@@ -481,16 +486,14 @@ class _LetterMaker:
 
 def _unprintable(folder: Path, names: dict[int, str], printer: Printer) -> tuple[str, ...]:
     """The subjects whose letters contain characters that no font has."""
-    used_by: dict[str, set[str]] = {}
-    for number, name in names.items():
-        page = folder / f"{file_name(number, name)}.html"
-        if page.is_file():
-            for character in set(page.read_text(encoding="utf-8")):
-                if not character.isascii():
-                    used_by.setdefault(character, set()).add(name)
-    missing = printer.unprintable(used_by)
-    affected = set().union(*(used_by[character] for character in missing))
-    return tuple(name for name in names.values() if name in affected)
+    pages = {name: folder / f"{file_name(number, name)}.html" for number, name in names.items()}
+
+    def characters(page: Path) -> set[str]:
+        return set((read_plain(page) or b"").decode())
+
+    used = {own for page in pages.values() for own in characters(page) if not own.isascii()}
+    missing = printer.unprintable(used)
+    return tuple(name for name in pages if missing and missing & characters(pages[name]))
 
 
 # ---------------------------------------------------------------- what is there from before

@@ -80,13 +80,20 @@ def write_pages(
         made_with = _describe_making(pages, templates, folder, paper=printer is not None)
         derived.tidy()
         kept = not options.again and derived.is_there(paper=printer is not None)
-        if not kept:
+        if kept:
+            derived.discard()
+        else:
             on_paper = pages.pdf and printer is not None
             factory = partial(PageMaker, pages=pages, on_paper=on_paper)
             with derived.remake(made_with, options.signer) as new:
                 options.begin("Making pages", len(names) + SUMMARIES)
-                for name, content in make_files(folder, factory, list(names), options):
-                    new.put(name, content)
+                places = {
+                    n: f"subjects/{page_name(n, own, pages.level)}.html" for n, own in names.items()
+                }
+                left = [number for number, place in places.items() if place not in new.digests]
+                options.done(len(names) - len(left))
+                for files in make_files(folder, factory, left, options):
+                    new.put_together(files)
                 for summary in _summaries(stored, templates, printer, pages):
                     for name, content in summary.items():
                         new.put(name, content)

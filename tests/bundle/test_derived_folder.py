@@ -117,50 +117,159 @@ class StoppedError(Exception):
     pass
 
 
-def _stop_while_making(derived: DerivedFolder) -> None:
-    with derived.remake(replace(MADE_WITH, level="reviewer")) as new:
-        new.put("index.html", b"reviewer's")
+ONE, TWO = {"subjects/one.html": b"<p>two</p>", "subjects/one.pdf": b"two"}, {"more.html": b"three"}
+
+
+def stop_while_making(
+    bundle: Path, *complete: dict[str, bytes], made_with: MadeWith = MADE_WITH
+) -> DerivedFolder:
+    """What a command leaves that is stopped while it makes pages."""
+    derived = DerivedFolder(bundle=bundle, name="pages")
+    with pytest.raises(StoppedError), derived.remake(made_with) as new:  # noqa: PT012
+        for files in complete:
+            new.put_together(files)
+        new.put("stray.html", b"of an attempt that was stopped")
         raise StoppedError
+    return derived
 
 
-def test_nothing_is_left_of_an_attempt_that_fails_and_what_was_there_stays(bundle: Path) -> None:
+def test_nothing_is_left_of_an_attempt_that_completed_nothing_and_what_was_there_stays(
+    bundle: Path,
+) -> None:
     derived = made(bundle)
     before = contents(bundle)
-    with pytest.raises(StoppedError):
-        _stop_while_making(derived)
+    stop_while_making(bundle, made_with=replace(MADE_WITH, level="reviewer"))
     assert not derived.new.exists()
     assert contents(bundle) == before
 
 
-def killed(bundle: Path) -> DerivedFolder:
-    """What a command leaves that is killed while it makes pages."""
-    derived = DerivedFolder(bundle=bundle, name="pages")
-    waiting = derived.remake(MADE_WITH)
-    waiting.__enter__().put("stray.html", b"of an attempt that was killed")
-    kept = bundle.with_name("kept")
-    shutil.copytree(derived.new, kept)
-    waiting.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
-    kept.replace(derived.new)
-    return derived
-
-
-def test_what_a_killed_command_left_is_no_problem_and_the_next_one_removes_it(
+def test_what_a_stopped_command_left_is_no_problem_and_another_one_removes_it(
     bundle: Path,
 ) -> None:
-    derived = killed(bundle)
+    derived = stop_while_making(bundle, ONE, made_with=replace(MADE_WITH, level="reviewer"))
     assert (derived.new / "stray.html").is_file()
     assert leftovers(bundle) == ("pages.new",)
     assert verify(bundle).problems == ()
     assert BundleFolder(folder=bundle).state() == "finished"
     made(bundle)
     assert leftovers(bundle) == ()
-    assert "stray.html" not in contents(derived.folder)
+    assert contents(derived.folder).keys() - FILES.keys() == {
+        *(".recourse-audit", "manifest.json", "checksums.txt"),
+    }
+
+
+def resume(bundle: Path, made_with: MadeWith = MADE_WITH) -> dict[str, str]:
+    """Make the rest as the same command does that was stopped before; what it found complete."""
+    derived = DerivedFolder(bundle=bundle, name="pages")
+    with derived.remake(made_with) as new:
+        complete = dict(new.digests)
+        for files in (ONE, TWO):
+            if not files.keys() <= complete.keys():
+                new.put_together(files)
+        new.put("index.html", b"<p>one</p>")
+    return complete
+
+
+def test_the_same_command_keeps_what_is_complete_and_leaves_the_same_bytes(bundle: Path) -> None:
+    resume(bundle)
+    expected = contents(bundle)
+    stop_while_making(bundle, ONE)
+    assert resume(bundle).keys() == {".recourse-audit", *ONE}
+    assert contents(bundle) == expected
+    stop_while_making(bundle, ONE)
+    stop_while_making(bundle, TWO)
+    assert resume(bundle).keys() == {".recourse-audit", *ONE, *TWO}
+    assert contents(bundle) == expected
+    assert verify(bundle).problems == ()
+
+
+@pytest.mark.parametrize("name", ONE)
+@pytest.mark.parametrize("content", [None, b"", b"<p>changed</p>"])
+def test_what_was_changed_since_is_made_again_with_all_that_belongs_to_it(
+    name: str, content: bytes | None, bundle: Path
+) -> None:
+    derived = stop_while_making(bundle, ONE, TWO)
+    (derived.new / name).unlink()
+    if content is not None:
+        (derived.new / name).write_bytes(content)
+    assert resume(bundle).keys() == {".recourse-audit", *TWO}
+    assert contents(derived.folder)["subjects/one.html"] == ONE["subjects/one.html"]
+    assert verify(bundle).problems == ()
+
+
+def test_a_link_in_what_was_left_is_removed_and_not_followed(bundle: Path, tmp_path: Path) -> None:
+    derived = stop_while_making(bundle, ONE, TWO)
+    (tmp_path / "mine").write_bytes(TWO["more.html"])
+    (tmp_path / "folder").mkdir()
+    (derived.new / "more.html").unlink()
+    (derived.new / "more.html").symlink_to(tmp_path / "mine")
+    (derived.new / "folder").symlink_to(tmp_path / "folder")
+    assert resume(bundle).keys() == {".recourse-audit", *ONE}
+    assert (tmp_path / "mine").read_bytes() == TWO["more.html"]
+    assert verify(bundle).problems == ()
+
+
+def test_a_journal_that_is_cut_off_anywhere_loses_only_what_is_not_in_it(bundle: Path) -> None:
+    resume(bundle)
+    expected = contents(bundle)
+    derived = stop_while_making(bundle, ONE, TWO)
+    journal = (derived.new / ".journal").read_bytes()
+    first, one, two = (len(line) + 1 for line in journal.splitlines())
+    left = bundle.with_name("left")
+    shutil.copytree(derived.new, left)
+    for end in (
+        0,
+        1,
+        first - 1,
+        first,
+        first + 1,
+        *range(first + one - 70, len(journal)),
+        len(journal),
+    ):
+        shutil.rmtree(derived.new, ignore_errors=True)
+        shutil.copytree(left, derived.new)
+        (derived.new / ".journal").write_bytes(journal[:end])
+        complete = {name for name in resume(bundle) if name != ".recourse-audit"}
+        assert complete == {
+            *(ONE if end >= first + one else ()),
+            *(TWO if end == len(journal) else ()),
+        }
+        assert contents(bundle) == expected
+    assert two
+
+
+@pytest.mark.parametrize(
+    "made_with",
+    [
+        replace(MADE_WITH, templates="other"),
+        replace(MADE_WITH, letters="x"),
+        replace(MADE_WITH, version="2"),
+    ],
+)
+def test_nothing_is_kept_that_was_made_with_anything_else(
+    made_with: MadeWith, bundle: Path
+) -> None:
+    stop_while_making(bundle, ONE, TWO, made_with=made_with)
+    assert resume(bundle).keys() == {".recourse-audit"}
+
+
+def test_nothing_is_kept_that_other_packages_made(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("recourse_audit.bundle.manifest.version", lambda name: f"another {name}")
+        stop_while_making(bundle, ONE, TWO)
+    assert resume(bundle).keys() == {".recourse-audit"}
 
 
 def test_a_folder_without_our_marker_is_named_whatever_it_is_called(bundle: Path) -> None:
-    derived = killed(bundle)
+    derived = stop_while_making(bundle, TWO)
     (derived.new / ".recourse-audit").unlink()
-    assert verify(bundle).problems == ("pages.new/stray.html: was added",)
+    assert verify(bundle).problems == (
+        "pages.new/.journal: was added",
+        "pages.new/more.html: was added",
+        "pages.new/stray.html: was added",
+    )
 
 
 @pytest.mark.parametrize("ending", ["", ".new", ".old"])

@@ -9,9 +9,10 @@ from random import Random
 
 import pytest
 
+from tests.bundles import contents
 from tests.faults.check import check, expected_of
 from tests.faults.harness import GROUPS, RUN, Case, attempt, cases
-from tests.faults.points import Fault
+from tests.faults.points import KILLED, Fault
 
 FAULTS: tuple[Fault, ...] = ("killed", "full")
 NAMES = (
@@ -68,6 +69,28 @@ def test_a_run_that_fails_while_the_group_report_is_put_in_place_resumes(
     at = run.steps.index("os.rename work/new to groups.json") + 1
     check(run.case, run.expected, at, fault, tmp_path)
     assert "groups.json" in run.expected
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"), [("letters", "letters.new"), ("report", "pages.new/subjects")]
+)
+def test_what_was_made_before_a_kill_is_not_made_again(
+    name: str, folder: str, prepared: Callable[[str], Prepared], tmp_path: Path
+) -> None:
+    one = prepared(name)
+
+    def written(steps: list[str]) -> list[str]:
+        return [step for step in steps if step.startswith(f"open {folder}/0")]
+
+    first, second = written(one.steps)
+    out = tmp_path / "bundle"
+    one.case.prepare(out)
+    killed = attempt(one.case.first, one.case.audit, out, one.steps.index(second) + 1)
+    assert killed.code == KILLED
+    again = attempt(one.case.again, one.case.audit, out)
+    assert again.code == 0
+    assert written(again.steps) == [second] != [first]
+    assert contents(out) == one.expected
 
 
 def moved(steps: list[str]) -> Iterator[tuple[int, str, str]]:

@@ -201,9 +201,9 @@ def test_ctrl_c_is_heard_only_by_the_process_that_gives_out_the_work(bundle: Pat
     with open_finished_audit(bundle) as stored:
         numbers = list(stored.names())
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    files = dict(make_files(bundle, _Listening().open, numbers, TWO_WORKERS))
-    assert len(files) == SUBJECTS
-    assert {*files.values()} == {b"True"}
+    made = [*make_files(bundle, _Listening().open, numbers, TWO_WORKERS)]
+    assert len(made) == SUBJECTS
+    assert {heard for files in made for heard in files.values()} == {b"True"}
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
 
 
@@ -217,7 +217,7 @@ def test_an_interrupt_is_answered_with_how_to_go_on(
     monkeypatch.setattr(f"recourse_audit.api.Bundle.write_{made_by}", interrupt)
     finished = command(name, bundle)
     assert finished.code == 130
-    said = f"interrupted; {bundle} is as it was before; rerun the same command\n"
+    said = f"interrupted; rerun the same command to resume from what is in {bundle}\n"
     assert finished.err == said
 
 
