@@ -227,7 +227,7 @@ class Reasons:
         if share is None:
             return "the audit does not know how far the answer moves without it"
         if share <= 0:
-            return "it counts for the person: without it, the answer would be no better"
+            return "it does not count against the person: without it, the answer would be no better"
         if share < smallest:
             return (
                 f"without it the answer moves by {share:.1%} of its distance to the cut-off, and a "

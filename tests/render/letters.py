@@ -11,18 +11,21 @@ from recourse_audit.records.recourse import (
     Certificate,
     Move,
     Option,
+    Part,
     Permitted,
     Recourse,
     RecourseStatus,
+    Responsiveness,
     Robustness,
     SetAction,
     SideEffects,
     TieAction,
     survival,
 )
-from recourse_audit.records.search import Counterfactual, Explanation, Ranks
+from recourse_audit.records.search import Counterfactual, Explanation, Ranks, WholeGraph
 from recourse_audit.records.subject import (
     AdjustedEffect,
+    AnswerAlone,
     Caveat,
     Decision,
     DecisionLine,
@@ -30,6 +33,10 @@ from recourse_audit.records.subject import (
     EgoNode,
     EgoTie,
     Grade,
+    OwnColumn,
+    OwnData,
+    OwnTies,
+    ReasonCandidate,
     SubjectReport,
 )
 from recourse_audit.records.texts import csv_lines
@@ -232,6 +239,72 @@ def report(
         caveats=_caveats(caveats),
         probes=PROBES,
     )
+
+
+def with_grounds(
+    found: SubjectReport,
+    columns: dict[str, float] | None = None,
+    ties: dict[str, float] | None = None,
+    *,
+    fixed: tuple[str, ...] = (),
+    proxies: dict[str, str] | None = None,
+    alone: bool | None = None,
+) -> SubjectReport:
+    """The same report with how far the answer moves without columns and kinds, of a distance of 2.
+
+    What moves it by a tenth of that or more is a candidate; `fixed` ones have no permitted change.
+    """
+    assert found.recourse is not None
+    answer = WholeGraph(
+        probabilities={"denied": 0.5, "approved": 0.5},
+        effect=-0.4,
+        decision="denied",
+        favourable=False,
+        flips=False,
+    )
+    own = OwnData(
+        alone=None
+        if alone is None
+        else AnswerAlone(decision="approved", favourable=alone, probabilities={}),
+        distance=2.0,
+        columns=tuple(
+            OwnColumn(name=name, value=1.0, reference=2.0, answer=answer, moves=moves)
+            for name, moves in (columns or {}).items()
+        ),
+        ties=tuple(
+            OwnTies(kind=kind, count=3, answer=answer, moves=moves)
+            for kind, moves in (ties or {}).items()
+        ),
+    )
+    parts = [(Part(what="column", name=name), moves) for name, moves in (columns or {}).items()]
+    parts += [(Part(what="ties", name=kind), moves) for kind, moves in (ties or {}).items()]
+    candidates = tuple(
+        ReasonCandidate(
+            part=part,
+            moves=moves,
+            share=moves / 2.0,
+            fixed=part.name in fixed,
+            proxy=(proxies or {}).get(part.name, ""),
+        )
+        for part, moves in sorted(parts, key=lambda item: -item[1])
+        if moves >= 0.2
+    )
+    responsiveness = tuple(
+        Responsiveness(
+            part=part,
+            moves=3,
+            tried=3,
+            flips=1,
+            share=1 / 3,
+            interval=None,
+            best_answer=0.6,
+            best_move=1.0,
+        )
+        for part, _ in parts
+        if part.name not in fixed
+    )
+    recourse = replace(found.recourse, responsiveness=responsiveness)
+    return replace(found, own_data=own, reasons=candidates[:4], recourse=recourse)
 
 
 def with_subject(found: SubjectReport, **changes: Any) -> SubjectReport:
