@@ -8,7 +8,7 @@ read here and nowhere below.
 import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
@@ -27,6 +27,7 @@ from recourse_audit.records.recourse import RecourseStatus, WhatIf
 from recourse_audit.records.subject import StabilityReport, SubjectReport
 from recourse_audit.render.batch import RenderOptions
 from recourse_audit.render.i18n import probe_notes
+from recourse_audit.render.outbox import Outbox, open_outbox
 from recourse_audit.render.progress import (
     SECONDS_ON_PAPER,
     audit_progress_on_stderr,
@@ -464,7 +465,7 @@ class Bundle:
             names=_path(names),
             reviewed=_path(reviewed),
             signing=Signing(
-                by=_sign_off(sign_off, day),
+                by=None if sign_off is None else signed_by(sign_off, day),
                 ids=_letter_ids(ids),
                 accept=frozenset(accept),
                 reopen=reopen,
@@ -472,6 +473,13 @@ class Bundle:
         )
         with _render_options(workers, sign, again, progress) as work:
             return write_letters(self.folder, options, work)
+
+    def outbox(self, ids: Iterable[str] | None = None) -> AbstractContextManager[Outbox]:
+        """Signed letters, to print, to write as e-mails or to record as sent, in this order.
+
+        Without `ids`, all that have not been sent; nobody else can write meanwhile.
+        """
+        return open_outbox(self.folder, _letter_ids(ids))
 
     def verify(self, *, key: AnyPath | None = None) -> Verification:
         """Check every file, the counts, the events and the signature, without the model."""
@@ -526,12 +534,11 @@ def _render_options(
         )
 
 
-def _sign_off(name: str | None, day: date | None) -> SignOff | None:
-    if name is None:
-        return None
+def signed_by(name: str, day: date | None = None) -> SignOff:
+    """Who signed or sent letters, and on which day: today, where this machine is, if not given."""
     if not name.strip():
-        raise InputError("--sign-off needs the name of a person")
-    today = datetime.now().astimezone().date()  # where this machine is
+        raise InputError("--sign-off and --sent-by need the name of a person")
+    today = datetime.now().astimezone().date()
     return SignOff(name=plain(name.strip()), day=(day or today).isoformat())
 
 

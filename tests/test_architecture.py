@@ -34,6 +34,8 @@ DOORS = {
     "onnxruntime": {"model/session.py"},
     "jinja2": {"render/templates.py"},
     "weasyprint": {"render/pdf.py"},
+    "pikepdf": {"render/outbox.py"},
+    "css_inline": {"render/outbox.py"},
     "babel": {"render/i18n.py"},
     "cryptography": {"bundle/signature.py"},
     "dask": set(),
@@ -152,6 +154,6 @@ def test_rendering_a_stored_audit_needs_no_runtime_and_starting_needs_nothing_he
     rendering = imported_by("import recourse_audit.api, recourse_audit.groups.report")
     assert not rendering & {"onnxruntime", "distributed"}
     heavy = {"numpy", "scipy", "pydantic", "pyarrow", "onnxruntime", "networkx", "jinja2", "rich"}
-    heavy |= {"weasyprint", "statsmodels", "babel", "cryptography", "distributed"}
+    heavy |= {"weasyprint", "pikepdf", "statsmodels", "babel", "cryptography", "distributed"}
     assert not imported_by("import recourse_audit") & heavy
     assert not imported_by("import recourse_audit.cli.program") & (heavy - {"rich"})

@@ -268,6 +268,21 @@ class DerivedFolder:
                 return manifest
         return None
 
+    def amend(self, files: Mapping[str, str], signer: Signer | None) -> None:
+        """Replace some files; all others stay, and all must be as they were sealed."""
+        manifest = self.read_manifest()
+        assert manifest is not None
+        if manifest.signed_by is not None and signer is None:
+            raise InputError(f"{self.folder}: is signed with a key; sign it again with --sign KEY")
+        with self.remake(manifest.made_with, signer) as new:
+            for name, value in manifest.files.items():
+                content = read_plain(self.folder / name)
+                if content is None or hashlib.sha256(content).hexdigest() != value:
+                    raise InputError(
+                        f"{self.folder / name}: was changed since it was sealed; restore it"
+                    )
+                new.put(name, files[name].encode() if name in files else content)
+
     def is_there(self, *, paper: bool) -> bool:
         """Whether the folder is there already, made from this bundle, whoever asked for it.
 

@@ -29,6 +29,7 @@ from recourse_audit.bundle.manifest import (
     is_unbroken,
     open_manifest,
 )
+from recourse_audit.bundle.register import check_register
 from recourse_audit.bundle.signature import is_signed
 from recourse_audit.bundle.store import open_store
 from recourse_audit.errors import DocumentError, InputError
@@ -100,6 +101,7 @@ def _folder_problems(bundle: Path, name: str, public_key: str | None) -> Iterato
     if manifest.of != digest(bundle / MANIFEST):
         yield f"{MANIFEST}: was made from another bundle; make {name} again"
     yield from _file_problems(folder, manifest, (MARKER,))
+    yield from check_register(folder)
     yield from _seal_problems(folder, manifest, content, public_key)
 
 

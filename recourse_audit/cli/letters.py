@@ -6,11 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from recourse_audit.cli.printing import BundleArgument, Sign, Templates, Workers, resumable, say
+from recourse_audit.cli.printing import (
+    BundleArgument,
+    Sign,
+    Templates,
+    Workers,
+    repeatable,
+    resumable,
+    say,
+)
 from recourse_audit.cli.report import KEPT
 from recourse_audit.errors import InputError, PaperError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from recourse_audit.render.write_letters import WrittenLetters
 
 MOST_NAMED = 5
@@ -37,20 +47,22 @@ def letters(
         ),
     ] = None,
     ids: Annotated[
-        str | None, Option(metavar="ID,ID", help="The letters to sign off, or to reopen.")
+        str | None,
+        Option(metavar="ID,ID", help="The letters to sign off, to reopen or to send, in order."),
     ] = None,
     ids_file: Annotated[
         Path | None, Option(help="The same: one id per line, or a CSV with a column id.")
     ] = None,
     every: Annotated[
-        bool, Option("--all", help="Sign off every letter with no open issue.")
+        bool,
+        Option("--all", help="Sign off every letter with no open issue; send all signed ones."),
     ] = False,
     accept: Annotated[
         list[str] | None,
         Option(
             metavar="ISSUE",
             help="Sign off despite this: fragile, incomplete, no-reason, profile, ties-only, "
-            "unchecked, unnamed, unreviewed. Repeatable.",
+            "unchecked, unnamed, unreviewed. Repeatable. For --sent-by: sent, if sent before.",
         ),
     ] = None,
     reviewed: Annotated[
@@ -61,8 +73,27 @@ def letters(
     ] = False,
     day: Annotated[
         str | None,
-        Option("--date", help="The date on the letters, as 2026-03-31. [default: today]"),
+        Option(
+            "--date",
+            help="The date on the letters, or when they were sent, as 2026-03-31. [default: today]",
+        ),
     ] = None,
+    print_to: Annotated[
+        Path | None,
+        Option("--print", help="Put signed letters into one PDF; unless named, those not sent."),
+    ] = None,
+    duplex: Annotated[
+        bool, Option("--duplex", help="With --print: each letter begins on a fresh sheet.")
+    ] = False,
+    email_to: Annotated[
+        Path | None,
+        Option("--email", help="Write signed letters as e-mails (.eml) into a new folder."),
+    ] = None,
+    sent_by: Annotated[
+        str | None,
+        Option(metavar="NAME", help="Who sent the letters that are named: register.csv."),
+    ] = None,
+    how: Annotated[str, Option(help="With --sent-by: post, email or hand.")] = "",
     language: Annotated[
         str | None, Option(help="Replaces letters.language: en, de, fr or es.")
     ] = None,
@@ -87,16 +118,51 @@ def letters(
 
     Letters are signed off by name. Those that were signed off before stay as they are.
     """
-    from recourse_audit.api import Bundle
+    from recourse_audit.api import Bundle, signed_by
+    from recourse_audit.bundle.signature import read_signer
+    from recourse_audit.render.write_letters import LetterOptions
 
-    if day is not None and sign_off is None:
-        raise InputError("--date is for letters that are signed off: give --sign-off NAME too")
+    if day is not None and sign_off is None and sent_by is None:
+        raise InputError("--date is for letters that --sign-off NAME or --sent-by NAME is about")
+    on, chosen = None if day is None else _date(day), _read_ids(ids, ids_file, every=every)
+    if print_to is not None or email_to is not None or sent_by is not None:
+        if sign_off is not None or reopen or reasons or reviewed or names:
+            raise InputError(
+                "--print, --email and --sent-by take letters as they were signed off; sign them "
+                "off first, with a command of its own"
+            )
+        if sent_by is not None and chosen is None:
+            raise InputError(
+                "--sent-by needs to know which letters: name them with --ids or --ids-file, or "
+                "give --all for every signed letter that has not been sent"
+            )
+        options = LetterOptions(
+            templates=templates, settings=settings, language=language, addresses=addresses
+        )
+        with repeatable(bundle), Bundle(bundle).outbox(chosen) as outbox:
+            if print_to is not None:
+                files = outbox.print_letters(print_to, duplex=duplex)
+                say(f"{', '.join(map(str, files))}: ready to print")
+            if email_to is not None:
+                emails = outbox.write_emails(email_to, options)
+                say(f"{email_to}: {len(emails):,} to be sent")
+                if unknown := [own for own, email in emails.items() if not email]:
+                    say(f"! there is no e-mail address for these people: {_list_some(unknown)}")
+            if sent_by is not None:
+                again, signer = (
+                    "sent" in (accept or ()),
+                    None if sign is None else read_signer(sign),
+                )
+                by = signed_by(sent_by, on)
+                added = outbox.record_sent(by, how, again=again, options=options, signer=signer)
+                say(f"{bundle / 'letters' / 'register.csv'}: {added:,} added")
+        return
     with resumable(bundle):
         made = Bundle(bundle).write_letters(
             language=language,
             sign_off=sign_off,
-            day=None if day is None else _date(day),
-            ids=_read_ids(ids, ids_file, every=every),
+            day=on,
+            ids=chosen,
             accept=accept or (),
             reopen=reopen,
             reviewed=reviewed,
@@ -152,10 +218,16 @@ def say_letters(bundle: Path, made: "WrittenLetters") -> None:
         (made.unprintable, BOXES),
     ):
         if names:
-            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-            say(f"! {sentence}: {plain(', '.join(names[:MOST_NAMED]))}{more}")
+            say(f"! {sentence}: {_list_some(names)}")
     if made.ids_only:
         say(IDS_ONLY)
+
+
+def _list_some(names: "Sequence[str]") -> str:
+    from recourse_audit.render.text import plain
+
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{plain(', '.join(names[:MOST_NAMED]))}{more}"
 
 
 def _refusal(bundle: Path, made: "WrittenLetters") -> str:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import cache
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from babel import Locale, UnknownLocaleError
 from babel.dates import format_date
@@ -187,10 +187,10 @@ class Words:
         )
         return _wide_spaces(amount)
 
-    def day(self, day: date | str) -> str:
-        """A date in full; as text it is 2026-11-16."""
+    def day(self, day: date | str, form: Literal["long", "medium"] = "long") -> str:
+        """A date in full, or in a table with its month cut short; as text it is 2026-11-16."""
         day = date.fromisoformat(day) if isinstance(day, str) else day
-        return str(format_date(day, format="long", locale=self._locale))
+        return str(format_date(day, format=form, locale=self._locale))
 
     def listed(self, items: Sequence[str]) -> str:
         """Several things as a sentence lists them."""

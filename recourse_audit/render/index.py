@@ -354,15 +354,15 @@ class IndexPage:
                 "needs": [need for need in self.needs if people],
                 "id": [person.id for person in people],
                 "facets": self._facets(),
-                "what": _code_column([(text,) for text in said], list(dict.fromkeys(said))),
+                "what": code_column([(text,) for text in said], list(dict.fromkeys(said))),
                 "effort": {"decimals": self._effort_decimals, "values": efforts},
                 "held": [person.row.cheapest_held for person in people],
                 "tests": [person.row.tests for person in people],
                 "value": {"values": [_short(person.value, 6) for person in people]},
                 "file": [link.file for link in links],
-                "page": _marks(link.page for link in links),
-                "letter": _marks(link.letter for link in links),
-                "signed": _marks(link.signed for link in links),
+                "page": mark_rows(link.page for link in links),
+                "letter": mark_rows(link.letter for link in links),
+                "signed": mark_rows(link.signed for link in links),
                 "ending": links[0].ending if links else "pdf",
             }
         )
@@ -373,8 +373,8 @@ class IndexPage:
         needs = {need: words.say(f"index.need.{need}") for need in NEEDS}
         decisions = [person.row.decision for person in people]
         facets = {
-            "need": _code_column([(needs[person.need],) for person in people], [*needs.values()]),
-            "decision": _code_column(
+            "need": code_column([(needs[person.need],) for person in people], [*needs.values()]),
+            "decision": code_column(
                 [
                     (words.class_name(name) if name else words.say("index.no_decision"),)
                     for name in decisions
@@ -382,10 +382,10 @@ class IndexPage:
             ),
         }
         for name in self.attributes:
-            facets[f"group.{name}"] = _code_column(
+            facets[f"group.{name}"] = code_column(
                 [(self._group(person, name),) for person in people]
             )
-        facets["includes"] = _code_column(
+        facets["includes"] = code_column(
             [tuple(dict.fromkeys(map(self.describe, person.changes))) for person in people],
             single=False,
         )
@@ -394,9 +394,9 @@ class IndexPage:
             tuple(text for bound, text in bounds.items() if effort is not None and effort <= bound)
             for effort in efforts
         ]
-        facets["effort"] = _code_column(within, [*bounds.values()], single=False)
+        facets["effort"] = code_column(within, [*bounds.values()], single=False)
         if self._knows_alone:
-            facets["alone"] = _code_column([(self.alone(person),) for person in people])
+            facets["alone"] = code_column([(self.alone(person),) for person in people])
         return facets
 
     @property
@@ -419,24 +419,16 @@ class IndexPage:
             name: words.say(f"index.filter.{name}")
             for name in ("need", "decision", "includes", "effort", "alone")
         }
-        return Embedded(
-            value={
-                "language": words.tag,
-                "columns": {
-                    name: {
-                        "title": self.title(name),
-                        "low": words.say(f"column.{name}.low"),
-                        "high": words.say(f"column.{name}.high"),
-                    }
-                    for name in self.columns
-                },
-                "facets": titles,
-                "said": {key: words.forms(f"script.{key}")[0] for key in SCRIPT},
-                "of": words.forms("of")[0],
-                "line": axis.line,
-                "whole": axis.whole,
-                "margin": axis.of_margin,
-            }
+        return script_labels(
+            words,
+            {name: self.title(name) for name in self.columns},
+            titles,
+            chips=("need", "decision"),
+            first="what",
+            overview=True,
+            line=axis.line,
+            whole=axis.whole,
+            margin=axis.of_margin,
         )
 
 
@@ -478,7 +470,20 @@ def decimals_of(values: Iterable[float | None]) -> int:
     return MOST_DECIMALS
 
 
-def _code_column(
+def script_labels(
+    words: Words, columns: Mapping[str, str], facets: Mapping[str, str], **more: object
+) -> Embedded:
+    """The words that the script of a table puts on its page, and how it differs from others."""
+    orders = {
+        name: {"title": title} | {end: words.say(f"column.{name}.{end}") for end in ("low", "high")}
+        for name, title in columns.items()
+    }
+    said = {key: words.forms(f"script.{key}")[0] for key in SCRIPT}
+    texts = {"columns": orders, "facets": {**facets}, "said": said, "of": words.forms("of")[0]}
+    return Embedded(value={"language": words.tag, **texts, **more})
+
+
+def code_column(
     rows: Sequence[tuple[str, ...]], words: Sequence[str] | None = None, *, single: bool = True
 ) -> dict[str, Any]:
     """The words that rows use, and for each row the place of its word, or of its combination."""
@@ -500,6 +505,6 @@ def _short(value: float | None, digits: int = 12) -> float | int | None:
     return int(value) if value == int(value) else value
 
 
-def _marks(values: Iterable[bool]) -> str:
+def mark_rows(values: Iterable[bool]) -> str:
     """One character per row: 1 is yes."""
     return "".join("1" if value else "0" for value in values)

@@ -45,6 +45,7 @@ AddressLine = NewType("AddressLine", str)
 Signer = NewType("Signer", str)
 _CONDITION = re.compile(rf"({NOT})?([a-z_]+)")
 _BREAKS = re.compile(r"[ \t\r\n]+")
+_EMAIL = re.compile(r"([^\s@,;<>]+@[^\s@,;<>]+)?")
 
 # ---------------------------------------------------------------- legal profiles
 
@@ -82,11 +83,11 @@ class Profile(Section):
     """What a letter must say, which law requires it, and as of which date.
 
     `covers` and `leaves_out` say which law the texts come from, and what the sender must see to.
-    In a `country`, a letter is in its variety of the language: en is then en_US. `headings` stand
-    above the blocks of a part, and `details` are the labels of what staff's addresses say about
-    each application, both by language; without a detail that is not `optional`, a letter is not
-    complete. `reasons` are the texts of the codes for reasons. If the fact `not_for` is true,
-    another profile is the right one.
+    In a `country`, a letter is in its variety of the language: en is then en_US. It is due `days`
+    after the day of the detail `completed`. `headings` stand above the blocks of a part, and
+    `details` are the labels of what staff's addresses say about each application, both by language;
+    without a detail that is not `optional`, a letter is not complete. `reasons` are the texts of
+    the codes for reasons. If the fact `not_for` is true, another profile is the right one.
     """
 
     title: str
@@ -97,6 +98,7 @@ class Profile(Section):
     not_for: str = ""
     country: str = Field(default="", pattern="^([A-Z]{2})?$")
     max_reasons: int = Field(default=4, ge=1, le=6)
+    days: int | None = Field(default=None, ge=1, le=365)
     sources: dict[str, Source] = Field(default_factory=dict)
     slots: dict[str, str] = Field(default_factory=dict)
     facts: dict[str, str] = Field(default_factory=dict)
@@ -288,6 +290,10 @@ def read_addresses(
                 )
         if own in addresses:
             raise InputError(f"{path}{place}: has a second address for {own}; keep one of them")
+        if not _EMAIL.fullmatch(row.get(EMAIL, "")):
+            raise InputError(
+                f"{path}{place}: {row[EMAIL]!r} is not one e-mail address; correct or remove it"
+            )
         lines = [text for column, text in row.items() if text and column in LINES]
         if len(lines) > MOST_LINES:
             raise InputError(

@@ -6,7 +6,8 @@ legal profile.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from datetime import date
+from contextlib import suppress
+from datetime import date, timedelta
 from importlib.metadata import version
 from pathlib import Path
 
@@ -40,7 +41,6 @@ _OUTCOMES: dict[str, Outcome] = {
     "certified_infeasible": "none_exists",
     "not_found_within_budget": "none_found",
 }
-_DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
 _FIRST_SENTENCE = re.compile(r"(.+?[.!]) (.+)", re.DOTALL)
 
 
@@ -73,7 +73,7 @@ class LetterWriter:
         sign_off: SignOff | None = None,
     ) -> None:
         self._all, self._settings = settings, settings.letters
-        self._pages = pages
+        self._pages, self.audit = pages, settings.audit
         self._sign_off = sign_off
         self._vocabulary = Vocabulary(settings)
         self.profile = profile = load_profile(self._settings, pages)
@@ -81,7 +81,7 @@ class LetterWriter:
         self._language, _, country = language.partition("_")
         if profile.country and not country:
             language = f"{language}_{profile.country}"
-        self._words = words_of(settings, language, pages)
+        self.words = self._words = words_of(settings, language, pages)
         self._about = about_in(self._settings)
         self.open_slots = profile.open_keys(self._settings)
         self.unworded = find_unworded(settings, self._words, names_class=profile.names_class)
@@ -217,6 +217,13 @@ class LetterWriter:
         if {tie.kind for tie in letter.ties_to_end} - rests_on:
             yield "unmentioned"
 
+    def summary(self, letter: Letter) -> tuple[str, str, str]:
+        """What was found, how many options, and by which day the letter is due; "" if none is."""
+        details = dict(zip(self.profile.details, letter.details[2:], strict=False))
+        completed, days = _day_of(details.get("completed") or ""), self.profile.days
+        due = str(completed + timedelta(days)) if completed and days else ""
+        return letter.outcome, str(letter.option_count), due
+
     def fingerprint(self, draft: Letter) -> str:
         """A short digest of everything that a draft says, and of what it is said with."""
         return digest_of(f"{self._made_of}{draft!r}")[:FINGERPRINT]
@@ -225,7 +232,7 @@ class LetterWriter:
         """The letter as a page, from which a PDF can be made."""
         words, tried = self._words, [self._words.say("limits.ties")] if letter.tries_ties else []
         details = (text or "" for text in letter.details[2 : len(self.profile.details) + 2])
-        texts = [words.day(text) if _DAY.fullmatch(text) else text for text in details]
+        texts = [words.day(text) if _day_of(text) else text for text in details]
         return self._pages.render(
             TEMPLATE,
             letter=letter,
@@ -287,6 +294,14 @@ class LetterWriter:
             return self._words.say("draft.fact", key=f"letters.facts.{block}")
         text = block.text[self._language]
         return PLACEHOLDER.sub(lambda slot: self._slot(letter, slot[1]), text)
+
+
+def _day_of(text: str) -> date | None:
+    """The day that a text such as 2026-03-31 is, in a year that calendars reach."""
+    with suppress(ValueError):
+        day = date.fromisoformat(text)
+        return day if day.isoformat() == text and day.year < date.max.year else None
+    return None
 
 
 def _split_lead(text: str) -> tuple[str, str]:

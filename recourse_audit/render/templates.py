@@ -182,13 +182,14 @@ class Templates:
             found.update(f"{name} {hashlib.sha256(self.piece(name)).hexdigest()}\n".encode())
         return found.hexdigest()
 
-    def _head(self, *styles: str, script: str | None = None) -> Markup:
-        """The policy and the style sheets for the head of a page."""
+    def _head(self, *styles: str, script: str | list[str] | None = None) -> Markup:
+        """The policy and the style sheets for the head of a page; it may have several scripts."""
         sheet = "\n".join(self.text(name) for name in styles)
         allowed = {"default-src": "'none'", "style-src": _hashed(sheet), "base-uri": "'none'"}
         allowed |= {"form-action": "'none'"}
         if script is not None:
-            allowed["script-src"] = _hashed(self.text(script))
+            scripts = [script] if isinstance(script, str) else script
+            allowed["script-src"] = " ".join(_hashed(self.text(name)) for name in scripts)
         policy = "; ".join(f"{name} {value}" for name, value in allowed.items())
         head = Markup(
             '<meta http-equiv="Content-Security-Policy" content="{}">\n<style>{}</style>'

@@ -27,6 +27,7 @@ from typing import Literal, Self
 from recourse_audit.bundle.layout import read_plain, writing
 from recourse_audit.bundle.manifest import DerivedFolder, digest, digest_of
 from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit, open_finished_audit
+from recourse_audit.bundle.register import REGISTER, read_register, register_text
 from recourse_audit.errors import DocumentError, InputError, SubjectError
 from recourse_audit.graph.columns import near_matches
 from recourse_audit.records.bundle import (
@@ -43,6 +44,7 @@ from recourse_audit.records.codec import SIGNED_LETTER
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.records.texts import csv_lines
 from recourse_audit.render.batch import Files, RenderOptions, file_name, make_files
+from recourse_audit.render.clerk import PAGE, ClerkPage
 from recourse_audit.render.letter_facts import Letter
 from recourse_audit.render.letter_inputs import Profile, full_id, read_reviews
 from recourse_audit.render.letter_reasons import COLUMNS as REASON_COLUMNS
@@ -59,7 +61,7 @@ SIGNED = ".signed.json"
 MOST_NAMED = 5
 COLUMNS = (
     *("id", "letter", "status", "signed_by", "date", "against", "accepted"),
-    *("reviewer", "reviewed", "draft", "notes"),
+    *("reviewer", "reviewed", "draft", "notes", "outcome", "options", "send_by"),
 )
 BETWEEN = "; "
 
@@ -182,7 +184,7 @@ class Entry:
 
     `notes` keep nobody from signing it. `draft` is the fingerprint of the letter before it is
     signed. `signed` is None for a draft. `kept` says that its files stay as they are: if it is
-    signed, it was so before.
+    signed, it was so before. `summary` is that of its writer.
     """
 
     id: str
@@ -194,6 +196,7 @@ class Entry:
     notes: tuple[LetterNote, ...] = ()
     signed: SignedLetter | None = None
     kept: bool = False
+    summary: tuple[str, str, str] = ("", "", "")
 
     @property
     def row(self) -> tuple[str, ...]:
@@ -203,7 +206,8 @@ class Entry:
         read = ("", "") if review is None else (review.reviewer, review.day)
         causes = (BETWEEN.join(self.against), BETWEEN.join(accepted))
         notes = BETWEEN.join(self.notes)
-        return (self.id, self.letter, self.status, *by, *causes, *read, self.draft, notes)
+        known = (self.id, self.letter, self.status, *by, *causes, *read, self.draft, notes)
+        return (*known, *self.summary)
 
 
 DRAFTS = LetterOptions()
@@ -218,7 +222,7 @@ def write_letters(
     derived = DerivedFolder(bundle=folder, name="letters")
     with hold_finished_audit(folder) as stored:
         names = stored.names()
-        settings = _letter_settings(stored.settings, options)
+        settings = letter_settings(stored.settings, options)
         printer, trouble = open_printer(pages)
         on_paper = printer is not None
         kept = derived.folder / REASONS
@@ -248,13 +252,17 @@ def write_letters(
                     fresh = replace(maker)  # what it has read cannot be sent to other processes
                     for files in make_files(folder, fresh.open, left, rendering):
                         new.put_together(files)
+                    register = read_register(derived.folder)
+                    page = ClerkPage(table, register, writer, made_with)
                     new.put(TABLE, table.encode())
                     new.put(REASONS, reasons.encode())
+                    new.put(REGISTER, register_text(register).encode())
+                    new.put(PAGE, page.html(pages).encode())
     entries = maker.entries.values()
     asked_for = [e for e in entries if e.status == "refused" or (e.signed and not e.kept)]
     return WrittenLetters(
         subjects=len(names),
-        letters=sum(1 for _ in derived.folder.glob("*.html")),
+        letters=sum(1 for _ in derived.folder.glob("[0-9]*.html")),
         profile=writer.profile,
         signed=maker.new_signatures,
         signed_before=sum(entry.signed is not None and entry.kept for entry in entries),
@@ -279,7 +287,7 @@ def write_letters(
     )
 
 
-def _letter_settings(own: Settings, options: LetterOptions) -> Settings:
+def letter_settings(own: Settings, options: LetterOptions) -> Settings:
     """The settings of the audit, with the letters that were asked for."""
     given = own if options.settings is None else load_settings(options.settings)
     letters = given.letters
@@ -311,7 +319,14 @@ def _plan(
             f"{near_matches(own, names.values())}"
         )
     reviews = {} if options.reviewed is None else read_reviews(options.reviewed, prefix)
-    before, drafts = _read_before(derived, names)
+    for row in read_register(derived.folder) if signing.reopen else ():
+        if signing.names(row["id"]):
+            raise InputError(
+                f"the letter to {plain(row['id'])} was sent on {row['sent']} ({REGISTER}, no. "
+                f"{row['number']}), so it stays as it is; leave this id out, and correct what was "
+                "said with another letter, from a copy of the bundle without its letters"
+            )
+    before, drafts = read_before(derived, names)
     entries: dict[int, Entry] = {}
     reasons = [*csv_lines([REASON_COLUMNS])]
     changed: list[str] = []
@@ -346,6 +361,7 @@ def _plan(
             draft=writer.fingerprint(draft),
             review=signed.review,
             notes=tuple(writer.notes(report, draft, stated)),
+            summary=writer.summary(draft),
             signed=signed,
             kept=True,
         )
@@ -388,6 +404,7 @@ def decide(
         draft=draft,
         review=review,
         notes=tuple(writer.notes(report, letter, stated)),
+        summary=writer.summary(letter),
     )
     if signing.by is None or not signing.names(own):
         return entry
@@ -417,6 +434,7 @@ def _describe(
         version=version("recourse-audit"),
         templates=pages.digest(),
         paper=maker.on_paper,
+        language=settings.letters.language,
         letters=digest_of(given),
         reasons=None if options.reasons is None else digest(options.reasons),
         addresses=None if options.addresses is None else digest(options.addresses),
@@ -499,7 +517,7 @@ def _unprintable(folder: Path, names: dict[int, str], printer: Printer) -> tuple
 # ---------------------------------------------------------------- what is there from before
 
 
-def _read_before(
+def read_before(
     derived: DerivedFolder, names: Mapping[int, str]
 ) -> tuple[dict[int, SignedLetter], dict[int, str]]:
     """By number: the letters of the folder that are signed, and the drafts that are as sealed.
@@ -521,6 +539,9 @@ def _read_before(
             f"{folder}: has letters that were signed off, and not by this version from "
             "this bundle; move the folder elsewhere to keep them, and run the command again"
         )
+    register = read_plain(folder / REGISTER)
+    if REGISTER in sealed and sha256(register or b"").hexdigest() != sealed[REGISTER]:
+        raise InputError(f"{folder / REGISTER}: was changed since it was sealed; restore it")
     content = read_plain(folder / TABLE) or b""
     is_sealed = sha256(content).hexdigest() == sealed.get(TABLE)
     rows = csv.DictReader(content.decode().splitlines() if is_sealed else [])

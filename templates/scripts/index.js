@@ -1,8 +1,9 @@
 "use strict";
-/* The people of an audit: search, filters, sorting, pages, two side by side, and a table to save; all in this file
-   and without a network. Until somebody asks for something, the page's own overview stays.
+/* A table with one row per person, of the index and of the letters: search, filters, sorting, pages, a table to save,
+   and on the index two people side by side; all in this file and without a network. An index shows the page's own
+   overview until somebody asks for something.
 
-   People come in columns, those who need a person first. A view is a list of places in those columns. Sorting
+   People come in columns, those who need a person first. What a page has is in its labels and its data. A view is a list of places in those columns. Sorting
    counts instead of comparing: every column knows the rank of each of its values, so that one more
    key costs one more pass, equal values keep their order, and missing values come last in both
    directions. The whole state is in the address, after the #. */
@@ -18,10 +19,12 @@
   const say = (key, values = {}) => filled(labels.said[key], values);
 
   const FACETS = Object.keys(data.facets);
-  const CHIPS = ["need", "decision"]; // several may be chosen; of the others one
+  const CHIPS = labels.chips ?? []; // several may be chosen; of the others one
   const GROUPS = FACETS.filter((facet) => facet.startsWith("group."));
   const COLUMNS = labels.columns;
-  const FIRST = "what"; // the order in which people come
+  const PAGES = labels.pages ?? "subjects/";
+  const LETTERS = labels.pages ? "" : "../letters/"; // the folder of letters has a table as well
+  const FIRST = labels.first; // the order in which people come
 
   /* ------------------------------------------------------------------ ranks and order */
 
@@ -49,9 +52,13 @@
     if (column === "letter") {
       return { of: Int32Array.from(data.letter, (mark) => 1 - Number(mark)), count: 2 };
     }
-    if (column === "what") {
-      const { words, codes } = data.facets.need;
-      return { of: Int32Array.from(codes), count: words.length };
+    const { words, combos, codes } = column === "what" ? data.facets.need : (data[column] ?? {});
+    if (combos) {
+      const open = combos.map((set) => set.filter((place) => !isDone(words[place])).length);
+      return { of: Int32Array.from(codes, (code) => open[code]), count: Math.max(0, ...open) + 1 };
+    }
+    if (codes) {
+      return { of: Int32Array.from(codes, (code) => (words[code] ? code : -1)), count: words.length };
     }
     const values = column === "holds" ? data.held : data[column].values;
     const known = Float64Array.from(values.filter((value) => value !== null)).sort();
@@ -81,7 +88,8 @@
     const found = new Uint8Array(data.count).fill(1);
     for (const term of query.toLowerCase().split(/\s+/).filter(Boolean)) {
       const hits = new Uint8Array(data.count);
-      for (const { words, codes } of [...FACETS.filter((name) => !data.facets[name].combos).map((name) => data.facets[name]), data.what]) {
+      const texts = [...FACETS.map((name) => data.facets[name]), ...Object.keys(COLUMNS).map((name) => data[name])];
+      for (const { words, codes } of texts.filter((column) => column?.words && !column.combos)) {
         const hit = words.map((word) => word.toLowerCase().includes(term));
         if (hit.includes(true)) codes.forEach((code, row) => (hits[row] |= hit[code]));
       }
@@ -192,9 +200,13 @@
 
   /* ------------------------------------------------------------------ what is on the page */
 
-  const cells = {
+  const fillers = {
     groups: (cell, row) => cell.append(groupsOf(row)),
-    what: (cell, row) => cell.append(data.what.words[data.what.codes[row]]),
+    todo: (cell, row) => {
+      const list = element("ul");
+      for (const text of items(row)) list.append(element("li", isDone(text) ? { class: "done" } : {}, text));
+      cell.replaceWith(list);
+    },
     effort: (cell, row) => cell.append(figure("effort", row)),
     holds: (cell, row) => {
       const held = data.held[row];
@@ -212,7 +224,25 @@
     },
     alone: (cell, row) => cell.append(word("alone", row)),
   };
-  for (const column in cells) if (!Object.hasOwn(COLUMNS, column)) delete cells[column];
+  const cells = {};
+  for (const column in COLUMNS) {
+    if (column !== "id" && column !== "letter") {
+      cells[column] = fillers[column] ?? ((cell, row) => cell.append(coded(column, row)));
+    }
+  }
+
+  function coded(column, row) {
+    return data[column].words[data[column].codes[row]];
+  }
+
+  // What is to be done before a letter is signed, or is done, which begins with a tick.
+  function items(row) {
+    return data.todo.combos[data.todo.codes[row]].map((place) => data.todo.words[place]);
+  }
+
+  function isDone(text) {
+    return text.startsWith("✓");
+  }
 
   function word(facet, row) {
     const { words, codes } = data.facets[facet];
@@ -243,7 +273,7 @@
     return fixed(value, size >= 1000 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
   }
 
-  const known = data.value.values.filter((value) => value !== null);
+  const known = (data.value?.values ?? []).filter((value) => value !== null);
   const ends = labels.whole
     ? [0, 1]
     : known.reduce(([low, high], one) => [Math.min(low, one), Math.max(high, one)], [labels.line, labels.line]);
@@ -352,7 +382,7 @@
     const letter = others.pop();
     const file = encodeURIComponent(data.file[row]);
     if (data.page[row] === "1") {
-      name.firstChild.href = `subjects/${file}.html`;
+      name.firstChild.href = `${PAGES}${file}.html`;
       name.firstChild.textContent = data.id[row];
     } else {
       name.textContent = data.id[row];
@@ -361,7 +391,7 @@
     Object.values(cells).forEach((fill, at) => fill(others[at].firstChild, row));
     if (data.letter[row] === "1") {
       const stateOf = say(data.signed[row] === "1" ? "signed" : "draft");
-      letter.firstChild.href = `../letters/${file}.${data.ending}`;
+      letter.firstChild.href = `${LETTERS}${file}.${data.ending}`;
       letter.firstChild.textContent = stateOf;
       letter.firstChild.setAttribute("aria-label", say("letter_to", { id: data.id[row], state: stateOf }));
     } else {
@@ -431,8 +461,9 @@
     }, QUIET);
   }
 
-  // Nobody asked for anything: then the page's own overview is there.
+  // Nobody asked for anything: then the page's own overview is there, if it has one.
   function isOverview() {
+    if (!labels.overview) return false;
     const [{ column, down }] = state.sort;
     return !state.list && !isNarrowed() && state.sort.length === 1 && column === FIRST && !down && state.page === 1;
   }
@@ -463,6 +494,7 @@
   /* ------------------------------------------------------------------ two side by side */
 
   function showPair() {
+    if (!find("pair")) return;
     const rows = state.pair.map((id) => data.id.indexOf(id)).filter((row) => row >= 0);
     const table = find("pair-table");
     table.hidden = rows.length < 2;
@@ -490,6 +522,11 @@
 
   // What is known of a person, as text: each with its title.
   function fields() {
+    const letter = [COLUMNS.letter.title, (row) => (data.letter[row] === "1" ? say(data.signed[row] === "1" ? "signed" : "draft") : "")];
+    if (!labels.overview) {
+      const text = (column) => (row) => (column === "todo" ? items(row).join("; ") : coded(column, row));
+      return [...Object.keys(cells).map((column) => [COLUMNS[column].title, text(column)]), letter];
+    }
     const held = (row) =>
       data.held[row] === null ? "" : filled(labels.of, { count: data.held[row], total: data.tests[row] });
     return [
@@ -501,13 +538,13 @@
       [COLUMNS.what.title, (row) => data.what.words[data.what.codes[row]]],
       [COLUMNS.effort.title, (row) => figure("effort", row)],
       [COLUMNS.holds.title, held],
-      [COLUMNS.letter.title, (row) => (data.letter[row] === "1" ? say(data.signed[row] === "1" ? "signed" : "draft") : "")],
+      letter,
     ];
   }
 
   // The rows that pass the filters, in their order; a cell that a spreadsheet would run is text.
   function save() {
-    const columns = [[COLUMNS.id.title, (row) => data.id[row]], ...fields()];
+    const columns = [[labels.overview ? COLUMNS.id.title : "id", (row) => data.id[row]], ...fields()];
     const cell = (text) => `"${(/^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text).replaceAll('"', '""')}"`;
     const line = (texts) => texts.map(cell).join(",");
     const lines = [columns.map(([title]) => title), ...Array.from(shown.order, (row) => columns.map(([, text]) => text(row)))];
@@ -603,9 +640,9 @@
         if (plainKey(event) && !event.shiftKey && event.target.closest("tr")) moveInRows(event);
       });
     }
-    find("everyone").addEventListener("click", () => change({ list: true }));
+    find("everyone")?.addEventListener("click", () => change({ list: true }));
     find("save").addEventListener("click", save);
-    find("pair-form").addEventListener("submit", (event) => {
+    find("pair-form")?.addEventListener("submit", (event) => {
       event.preventDefault();
       const pair = [0, 1].map((place) => find(`pair-${place}`).value.trim());
       change({ pair: pair.filter(Boolean), page: shown.page });

@@ -1,0 +1,215 @@
+"""Signed letters on their way out: for the printer, as e-mails, and in the register of those sent.
+
+Letters go out as they were signed, byte for byte: a draft is refused, and so is a letter that is
+not as it was sealed. What is written waits beside its place until it is complete. An e-mail is an
+`.eml` file, which mail programs open as a message to be sent: the letter with its styles on each
+element, and as plain text; without script, font or picture, so that nothing is loaded.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from email.message import EmailMessage
+from email.policy import SMTP
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from markupsafe import Markup
+
+from recourse_audit.bundle.layout import writing
+from recourse_audit.bundle.manifest import DerivedFolder
+from recourse_audit.bundle.reader import hold_finished_audit
+from recourse_audit.bundle.register import HOW, REGISTER, SentLetter, read_register, register_text
+from recourse_audit.bundle.signature import Signer
+from recourse_audit.errors import InputError
+from recourse_audit.records.bundle import SignedLetter, SignOff
+from recourse_audit.render.batch import file_name
+from recourse_audit.render.clerk import PAGE, ClerkPage
+from recourse_audit.render.letters import LetterWriter
+from recourse_audit.render.templates import Templates
+from recourse_audit.render.text import plain
+from recourse_audit.render.write_letters import (
+    ALL,
+    DRAFTS,
+    TABLE,
+    Ids,
+    LetterOptions,
+    Signing,
+    letter_settings,
+    read_before,
+)
+from recourse_audit.settings import Settings
+from recourse_audit.settings.section import exists
+
+PER_FILE = 1000  # letters in one PDF, which take about 100 MB of memory
+_POLICY = re.compile(r"<meta http-equiv=.*?</style>", re.DOTALL)
+_BLOCK = re.compile(r"</?(?:div|h\d|li|ol|p|section|table|tr|ul)\b[^>]*>")
+
+
+@contextmanager
+def open_outbox(folder: Path, ids: Ids = None) -> Iterator["Outbox"]:
+    """Hold signed letters of a bundle: those that are named, or all that have not been sent."""
+    derived = DerivedFolder(bundle=folder, name="letters")
+    with hold_finished_audit(folder) as stored:
+        with writing(folder):
+            derived.tidy()
+        asked = Signing(ids=ids or ALL, reopen=True).of_kind(stored.settings.subject_prefix)
+        asked.check_known(stored.names().values())
+        names = {number: own for number, own in stored.names().items() if asked.names(own)}
+        letters = {letter.id: letter for letter in read_before(derived, names)[0].values()}
+        register = read_register(derived.folder)
+        sent, numbers = {row["id"] for row in register}, {own: n for n, own in names.items()}
+        chosen = [own for own in letters if own not in sent] if asked.ids == ALL else asked.ids
+        for own in chosen or ():
+            if own not in letters:
+                raise InputError(
+                    f"there is no signed letter to {plain(own)}; sign it off, or leave this id out"
+                )
+        if not chosen:
+            raise InputError(
+                f"{folder}: no signed letter waits to be sent; sign letters off first, or name "
+                "letters that were sent before with --ids"
+            )
+        yield Outbox(
+            derived=derived,
+            settings=stored.settings,
+            register=register,
+            letters={file_name(numbers[own], own): letters[own] for own in chosen},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outbox:
+    """Signed letters by the names of their files, in the order that was asked for."""
+
+    derived: DerivedFolder
+    settings: Settings
+    register: tuple[SentLetter, ...]
+    letters: dict[str, SignedLetter]
+
+    def print_letters(self, file: Path, *, duplex: bool = False) -> tuple[Path, ...]:
+        """Put the letters into one PDF; beyond 1,000 of them, into FILE-2.pdf and so on.
+
+        With `duplex`, an empty page follows a letter that would end on the front of a sheet.
+        """
+        import pikepdf
+
+        papers = [self.derived.folder / f"{name}.pdf" for name in self.letters]
+        parts = [papers[first : first + PER_FILE] for first in range(0, len(papers), PER_FILE)]
+        files = [file, *(file.with_stem(f"{file.stem}-{n}") for n in range(2, len(parts) + 1))]
+        with _beside(*files) as place:
+            for target, part in zip(files, parts, strict=True):
+                with pikepdf.new() as batch:
+                    for paper in part:
+                        with pikepdf.open(paper) as letter:
+                            batch.pages.extend(letter.pages)
+                        if duplex and len(batch.pages) % 2:
+                            batch.add_blank_page()
+                            batch.pages[-1].mediabox = batch.pages[-2].mediabox
+                    batch.save(place / target.name, min_version="1.7", deterministic_id=True)
+        return tuple(files)
+
+    def write_emails(self, folder: Path, options: LetterOptions = DRAFTS) -> dict[str, str]:
+        """Write one e-mail per letter into a new folder; each address by id, "" if unknown."""
+        from css_inline import CSSInliner
+
+        inliner = CSSInliner(extra_css=Templates(options.templates).text("styles/email.css"))
+        addresses = self._open_writer(options).addresses
+        emails = {letter.id: "" for letter in self.letters.values()}
+        emails |= {own: addresses[own].email for own in emails if own in addresses}
+        with _beside(folder) as place:
+            new = place / folder.name
+            new.mkdir()
+            for name, letter in self.letters.items():
+                page = (self.derived.folder / f"{name}.html").read_text(encoding="utf-8")
+                bare = _POLICY.sub("", page)  # which would forbid styles on elements
+                message = make_email(page, inliner.inline(bare), emails[letter.id])
+                (new / f"{name}.eml").write_bytes(message.as_bytes())
+        return emails
+
+    def record_sent(
+        self,
+        by: SignOff,
+        how: str = "",
+        *,
+        again: bool = False,
+        options: LetterOptions = DRAFTS,
+        signer: Signer | None = None,
+    ) -> int:
+        """Add the letters to the register, as sent by whom, on which day and how; how many.
+
+        A letter that is in the register already is refused, unless it was sent `again`.
+        """
+        if how not in ("", *HOW):
+            raise InputError(f"--how must be one of {', '.join(HOW)} (got {how!r})")
+        manifest, folder = self.derived.read_manifest(), self.derived.folder
+        assert manifest is not None
+        before = {row["id"]: row for row in self.register}
+        rows = [*self.register]
+        for name, letter in self.letters.items():
+            signed, old = letter.sign_off, before.get(letter.id)
+            if old is not None and not again:
+                raise InputError(
+                    f"the letter to {plain(letter.id)} was sent on {old['sent']} ({REGISTER}, no. "
+                    f"{old['number']}); leave this id out, or, if it was sent again, accept that "
+                    "with --accept sent"
+                )
+            if by.day < signed.day:
+                raise InputError(
+                    f"the letter to {plain(letter.id)} was signed off on {signed.day}, so it was "
+                    f"not sent on {by.day}; correct --date"
+                )
+            row = {"number": str(len(rows) + 1), "id": letter.id, "letter": name}
+            row |= {end: manifest.files.get(f"{name}.{end}", "") for end in ("html", "pdf")}
+            row |= {"signed_by": signed.name, "signed": signed.day}
+            rows.append(row | {"sent_by": by.name, "sent": by.day, "how": how})
+        language = options.language or manifest.made_with.language
+        writer = self._open_writer(replace(options, language=language))
+        table = (folder / TABLE).read_text(encoding="utf-8")
+        page = ClerkPage(table, rows, writer, manifest.made_with)
+        files = {REGISTER: register_text(rows), PAGE: page.html(Templates(options.templates))}
+        with writing(self.derived.bundle):
+            self.derived.amend(files, signer)
+        return len(self.letters)
+
+    def _open_writer(self, options: LetterOptions) -> LetterWriter:
+        settings, pages = letter_settings(self.settings, options), Templates(options.templates)
+        return LetterWriter(settings, pages, addresses=options.addresses)
+
+
+def _text_of(markup: str) -> str:
+    return Markup(markup).striptags()  # noqa: S704
+
+
+def make_email(page: str, inlined: str, to: str = "") -> EmailMessage:
+    """A letter as an e-mail that is yet to be sent; the same bytes each time."""
+    head, _, body = page.partition("<body")
+    body = body.partition(">")[2].replace("<li>", "<li>- ").replace("<td>", "<td> ")
+    blocks = ("\n".join(map(_text_of, block.split("<br>"))) for block in _BLOCK.split(body))
+    message = EmailMessage(policy=SMTP)
+    message["Subject"] = _text_of(head.partition("<title>")[2].partition("</title>")[0])
+    message["X-Unsent"] = "1"
+    if to:
+        message["To"] = to
+    message.set_content("\n\n".join(filter(None, blocks)) + "\n")
+    message.add_alternative(inlined, subtype="html")
+    message.set_boundary(sha256(inlined.encode()).hexdigest())
+    return message
+
+
+@contextmanager
+def _beside(*targets: Path) -> Iterator[Path]:
+    """Give a folder in which files or folders wait; then they are put where they belong."""
+    for target in targets:
+        if exists(target):
+            raise InputError(f"{target}: is there already; choose another name")
+    try:
+        with TemporaryDirectory(prefix=f".{targets[0].name}.", dir=targets[0].parent) as place:
+            yield Path(place)
+            for target in targets:
+                (Path(place) / target.name).rename(target)
+    except OSError as error:
+        reason = error.strerror or error
+        raise InputError(f"{targets[0]}: cannot be written ({reason}); choose another") from None
