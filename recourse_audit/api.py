@@ -465,7 +465,7 @@ class Bundle:
             names=_path(names),
             reviewed=_path(reviewed),
             signing=Signing(
-                by=None if sign_off is None else signed_by(sign_off, day),
+                by=_sign_off(sign_off, day),
                 ids=_letter_ids(ids),
                 accept=frozenset(accept),
                 reopen=reopen,
@@ -534,11 +534,12 @@ def _render_options(
         )
 
 
-def signed_by(name: str, day: date | None = None) -> SignOff:
-    """Who signed or sent letters, and on which day: today, where this machine is, if not given."""
+def _sign_off(name: str | None, day: date | None) -> SignOff | None:
+    if name is None:
+        return None
     if not name.strip():
-        raise InputError("--sign-off and --sent-by need the name of a person")
-    today = datetime.now().astimezone().date()
+        raise InputError("--sign-off needs the name of a person")
+    today = datetime.now().astimezone().date()  # where this machine is
     return SignOff(name=plain(name.strip()), day=(day or today).isoformat())
 
 

@@ -1,6 +1,6 @@
 """`letters`: the letters of a bundle."""
 
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,15 +47,13 @@ def letters(
         ),
     ] = None,
     ids: Annotated[
-        str | None,
-        Option(metavar="ID,ID", help="The letters to sign off, to reopen or to send, in order."),
+        str | None, Option(metavar="ID,ID", help="The letters to sign off, to reopen or to send.")
     ] = None,
     ids_file: Annotated[
         Path | None, Option(help="The same: one id per line, or a CSV with a column id.")
     ] = None,
     every: Annotated[
-        bool,
-        Option("--all", help="Sign off every letter with no open issue; send all signed ones."),
+        bool, Option("--all", help="Every letter with no open issue; signed ones not sent yet.")
     ] = False,
     accept: Annotated[
         list[str] | None,
@@ -73,27 +71,13 @@ def letters(
     ] = False,
     day: Annotated[
         str | None,
-        Option(
-            "--date",
-            help="The date on the letters, or when they were sent, as 2026-03-31. [default: today]",
-        ),
+        Option("--date", help="When they were signed or sent, as 2026-03-31. [default: today]"),
     ] = None,
-    print_to: Annotated[
-        Path | None,
-        Option("--print", help="Put signed letters into one PDF; unless named, those not sent."),
-    ] = None,
-    duplex: Annotated[
-        bool, Option("--duplex", help="With --print: each letter begins on a fresh sheet.")
-    ] = False,
-    email_to: Annotated[
-        Path | None,
-        Option("--email", help="Write signed letters as e-mails (.eml) into a new folder."),
-    ] = None,
-    sent_by: Annotated[
-        str | None,
-        Option(metavar="NAME", help="Who sent the letters that are named: register.csv."),
-    ] = None,
-    how: Annotated[str, Option(help="With --sent-by: post, email or hand.")] = "",
+    print_to: Annotated[Path | None, Option("--print", help="Signed letters as one PDF.")] = None,
+    duplex: Annotated[bool, Option("--duplex", help="Print each on a sheet of its own.")] = False,
+    email_to: Annotated[Path | None, Option("--email", help="Signed letters as e-mails.")] = None,
+    sent_by: Annotated[str | None, Option(metavar="NAME", help="Who sent the letters.")] = None,
+    how: Annotated[str, Option(help="How they were sent: post, email or hand.")] = "",
     language: Annotated[
         str | None, Option(help="Replaces letters.language: en, de, fr or es.")
     ] = None,
@@ -118,7 +102,7 @@ def letters(
 
     Letters are signed off by name. Those that were signed off before stay as they are.
     """
-    from recourse_audit.api import Bundle, signed_by
+    from recourse_audit.api import Bundle
     from recourse_audit.bundle.signature import read_signer
     from recourse_audit.render.write_letters import LetterOptions
 
@@ -127,15 +111,9 @@ def letters(
     on, chosen = None if day is None else _date(day), _read_ids(ids, ids_file, every=every)
     if print_to is not None or email_to is not None or sent_by is not None:
         if sign_off is not None or reopen or reasons or reviewed or names:
-            raise InputError(
-                "--print, --email and --sent-by take letters as they were signed off; sign them "
-                "off first, with a command of its own"
-            )
+            raise InputError("--print, --email and --sent-by take signed letters: sign first")
         if sent_by is not None and chosen is None:
-            raise InputError(
-                "--sent-by needs to know which letters: name them with --ids or --ids-file, or "
-                "give --all for every signed letter that has not been sent"
-            )
+            raise InputError("--sent-by needs to know who: give --ids, --ids-file or --all")
         options = LetterOptions(
             templates=templates, settings=settings, language=language, addresses=addresses
         )
@@ -149,12 +127,14 @@ def letters(
                 if unknown := [own for own, email in emails.items() if not email]:
                     say(f"! there is no e-mail address for these people: {_list_some(unknown)}")
             if sent_by is not None:
-                again, signer = (
-                    "sent" in (accept or ()),
-                    None if sign is None else read_signer(sign),
+                added = outbox.record_sent(
+                    sent_by,
+                    on or datetime.now().astimezone().date(),
+                    how,
+                    again="sent" in (accept or ()),
+                    options=options,
+                    signer=None if sign is None else read_signer(sign),
                 )
-                by = signed_by(sent_by, on)
-                added = outbox.record_sent(by, how, again=again, options=options, signer=signer)
                 say(f"{bundle / 'letters' / 'register.csv'}: {added:,} added")
         return
     with resumable(bundle):

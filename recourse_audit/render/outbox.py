@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 from email.message import EmailMessage
 from email.policy import SMTP
 from hashlib import sha256
@@ -21,10 +22,17 @@ from markupsafe import Markup
 from recourse_audit.bundle.layout import writing
 from recourse_audit.bundle.manifest import DerivedFolder
 from recourse_audit.bundle.reader import hold_finished_audit
-from recourse_audit.bundle.register import HOW, REGISTER, SentLetter, read_register, register_text
+from recourse_audit.bundle.register import (
+    COLUMNS,
+    HOW,
+    REGISTER,
+    SentLetter,
+    read_register,
+    register_text,
+)
 from recourse_audit.bundle.signature import Signer
 from recourse_audit.errors import InputError
-from recourse_audit.records.bundle import SignedLetter, SignOff
+from recourse_audit.records.bundle import DerivedManifest, SignedLetter
 from recourse_audit.render.batch import file_name
 from recourse_audit.render.clerk import PAGE, ClerkPage
 from recourse_audit.render.letters import LetterWriter
@@ -58,34 +66,31 @@ def open_outbox(folder: Path, ids: Ids = None) -> Iterator["Outbox"]:
         asked = Signing(ids=ids or ALL, reopen=True).of_kind(stored.settings.subject_prefix)
         asked.check_known(stored.names().values())
         names = {number: own for number, own in stored.names().items() if asked.names(own)}
-        letters = {letter.id: letter for letter in read_before(derived, names)[0].values()}
-        register = read_register(derived.folder)
-        sent, numbers = {row["id"] for row in register}, {own: n for n, own in names.items()}
-        chosen = [own for own in letters if own not in sent] if asked.ids == ALL else asked.ids
-        for own in chosen or ():
-            if own not in letters:
-                raise InputError(
-                    f"there is no signed letter to {plain(own)}; sign it off, or leave this id out"
-                )
-        if not chosen:
+        signed = read_before(derived, names)[0]
+        register, manifest = read_register(derived.folder), derived.read_manifest()
+        letters = {names[n]: (file_name(n, names[n]), letter) for n, letter in signed.items()}
+        unsent = letters.keys() - {row["id"] for row in register}
+        chosen = asked.ids if isinstance(asked.ids, tuple) else [x for x in letters if x in unsent]
+        for own in sorted({*chosen} - {*letters}):
+            raise InputError(
+                f"there is no signed letter to {plain(own)}; sign it off, or leave this id out"
+            )
+        if not chosen or manifest is None:
             raise InputError(
                 f"{folder}: no signed letter waits to be sent; sign letters off first, or name "
                 "letters that were sent before with --ids"
             )
-        yield Outbox(
-            derived=derived,
-            settings=stored.settings,
-            register=register,
-            letters={file_name(numbers[own], own): letters[own] for own in chosen},
-        )
+        outgoing = dict(letters[own] for own in chosen)
+        yield Outbox(derived, stored.settings, manifest, register, outgoing)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Outbox:
     """Signed letters by the names of their files, in the order that was asked for."""
 
     derived: DerivedFolder
     settings: Settings
+    manifest: DerivedManifest
     register: tuple[SentLetter, ...]
     letters: dict[str, SignedLetter]
 
@@ -131,47 +136,42 @@ class Outbox:
 
     def record_sent(
         self,
-        by: SignOff,
+        by: str,
+        day: date,
         how: str = "",
         *,
         again: bool = False,
         options: LetterOptions = DRAFTS,
         signer: Signer | None = None,
     ) -> int:
-        """Add the letters to the register, as sent by whom, on which day and how; how many.
-
-        A letter that is in the register already is refused, unless it was sent `again`.
-        """
-        if how not in ("", *HOW):
-            raise InputError(f"--how must be one of {', '.join(HOW)} (got {how!r})")
-        manifest, folder = self.derived.read_manifest(), self.derived.folder
-        assert manifest is not None
-        before = {row["id"]: row for row in self.register}
-        rows = [*self.register]
+        """Add the letters to the register, and say how many; those in it were sent `again`."""
+        if not by.strip() or how not in ("", *HOW):
+            raise InputError(
+                f"--sent-by needs the name of a person, and --how is one of {', '.join(HOW)} (got "
+                f"{by!r} and {how!r})"
+            )
+        before, rows = {row["id"]: row for row in self.register}, [*self.register]
+        made_with, digests = self.manifest.made_with, self.manifest.files
         for name, letter in self.letters.items():
-            signed, old = letter.sign_off, before.get(letter.id)
+            signed, old, problem = letter.sign_off, before.get(letter.id), ""
             if old is not None and not again:
-                raise InputError(
-                    f"the letter to {plain(letter.id)} was sent on {old['sent']} ({REGISTER}, no. "
-                    f"{old['number']}); leave this id out, or, if it was sent again, accept that "
-                    "with --accept sent"
-                )
-            if by.day < signed.day:
-                raise InputError(
-                    f"the letter to {plain(letter.id)} was signed off on {signed.day}, so it was "
-                    f"not sent on {by.day}; correct --date"
-                )
-            row = {"number": str(len(rows) + 1), "id": letter.id, "letter": name}
-            row |= {end: manifest.files.get(f"{name}.{end}", "") for end in ("html", "pdf")}
-            row |= {"signed_by": signed.name, "signed": signed.day}
-            rows.append(row | {"sent_by": by.name, "sent": by.day, "how": how})
-        language = options.language or manifest.made_with.language
-        writer = self._open_writer(replace(options, language=language))
-        table = (folder / TABLE).read_text(encoding="utf-8")
-        page = ClerkPage(table, rows, writer, manifest.made_with)
-        files = {REGISTER: register_text(rows), PAGE: page.html(Templates(options.templates))}
+                problem = f"sent on {old['sent']} ({REGISTER}, no. {old['number']}); leave this id "
+                problem += "out, or, if it was sent again, accept that with --accept sent"
+            elif str(day) < signed.day:
+                problem = f"signed off on {signed.day}, so it was not sent on {day}; correct --date"
+            if problem:
+                raise InputError(f"the letter to {plain(letter.id)} was {problem}")
+            contents = (digests[f"{name}.html"], digests.get(f"{name}.pdf", ""))
+            staff = (signed.name, signed.day, plain(by.strip()), str(day))
+            cells = (str(len(rows) + 1), letter.id, name, *contents, *staff, how)
+            rows.append(dict(zip(COLUMNS, cells, strict=True)))
+        writer = self._open_writer(
+            replace(options, language=options.language or made_with.language)
+        )
+        table = (self.derived.folder / TABLE).read_text(encoding="utf-8")
+        page = ClerkPage(table, rows, writer, made_with).html(Templates(options.templates))
         with writing(self.derived.bundle):
-            self.derived.amend(files, signer)
+            self.derived.amend({REGISTER: register_text(rows), PAGE: page}, signer)
         return len(self.letters)
 
     def _open_writer(self, options: LetterOptions) -> LetterWriter:

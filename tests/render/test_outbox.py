@@ -26,7 +26,7 @@ from recourse_audit.bundle.register import COLUMNS, check_register, read_registe
 from recourse_audit.bundle.signature import read_public_key
 from recourse_audit.bundle.verification import verify_bundle
 from recourse_audit.errors import InputError
-from recourse_audit.records.bundle import CAUSES, SignOff
+from recourse_audit.records.bundle import CAUSES
 from recourse_audit.render.letter_inputs import read_addresses
 from recourse_audit.render.outbox import open_outbox
 from recourse_audit.render.write_letters import write_letters
@@ -36,7 +36,7 @@ from tests.bundles import contents
 from tests.command import command, one_line
 from tests.render.browser import DESK, PHONE, overflow, visit
 
-POST = SignOff(name="M. Post", day="2026-03-05")
+POST = ("M. Post", date(2026, 3, 5))
 ADDRESSES = "id,name,street,email\n{0},Alex Example,12 Mill Lane,alex@mail.example\n"
 
 
@@ -75,7 +75,7 @@ def ids(bundle: Path) -> list[str]:
 
 def record(bundle: Path, *ids: str, **given: Any) -> int:
     with open_outbox(bundle, ids or None) as outbox:
-        return outbox.record_sent(POST, **given)
+        return outbox.record_sent(*POST, **given)
 
 
 def rows_of(bundle: Path) -> list[dict[str, str]]:
@@ -313,19 +313,22 @@ def test_a_letter_that_was_sent_is_not_reopened(bundle: Path, ids: list[str]) ->
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (("--sent-by", "M. Post"), "--sent-by needs to know which letters"),
-        (("--sent-by", " ", "--all"), "need the name of a person"),
+        (("--sent-by", "M. Post"), "--sent-by needs to know who"),
+        (("--sent-by", " ", "--all"), "--sent-by needs the name of a person"),
         (("--sent-by", "M. Post", "--ids", "nobody"), "there is no subject 'nobody'"),
         (
             ("--sent-by", "M. Post", "--all", "--how", "pigeon"),
-            "--how must be one of post, email, hand (got 'pigeon')",
+            "--how is one of post, email, hand (got 'M. Post' and 'pigeon')",
         ),
         (
             ("--sent-by", "M. Post", "--all", "--date", "2026-02-28"),
             "was signed off on 2026-03-01, so it was not sent on 2026-02-28; correct --date",
         ),
-        (("--print", "x.pdf", "--sign-off", "A", "--all"), "sign them off first"),
-        (("--sent-by", "M. Post", "--all", "--reopen"), "sign them off first"),
+        (
+            ("--print", "x.pdf", "--sign-off", "A", "--all"),
+            "take signed letters: sign first",
+        ),
+        (("--sent-by", "M. Post", "--all", "--reopen"), "take signed letters: sign first"),
     ],
 )
 def test_what_cannot_be_recorded_is_refused(
