@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from recourse_audit.cli.printing import (
-    BundleArgument,
-    Sign,
-    Templates,
-    Workers,
-    repeatable,
-    resumable,
-    say,
-)
+from recourse_audit.cli.printing import BundleArgument, Sign, Templates, Workers, resumable, say
 from recourse_audit.cli.report import KEPT
 from recourse_audit.errors import InputError, PaperError
 
@@ -117,7 +109,7 @@ def letters(
         options = LetterOptions(
             templates=templates, settings=settings, language=language, addresses=addresses
         )
-        with repeatable(bundle), Bundle(bundle).outbox(chosen) as outbox:
+        with resumable(bundle), Bundle(bundle).outbox(chosen) as outbox:
             if print_to is not None:
                 files = outbox.print_letters(print_to, duplex=duplex)
                 say(f"{', '.join(map(str, files))}: ready to print")
