@@ -38,7 +38,7 @@ from recourse_audit.records.bundle import COLUMNS, Fingerprint, Manifest, Summar
 from recourse_audit.records.codec import AGREEMENT, COMMUNITIES, FINGERPRINT, GROUPS, SUBJECT
 from recourse_audit.records.groups import Communities, Days, GroupReport
 from recourse_audit.records.model import Agreement
-from recourse_audit.records.subject import SubjectReport, check_consistent
+from recourse_audit.records.subject import SubjectReport
 from recourse_audit.settings import Settings, load_bundle_settings
 from recourse_audit.settings.section import is_folder
 
@@ -124,7 +124,7 @@ class StoredAudit:
     def report(self, number: int) -> SubjectReport:
         find = "SELECT document FROM subjects WHERE number = ?"
         [[document]] = self.connection.execute(find, [number])
-        return check_consistent(SUBJECT.read(document))
+        return SUBJECT.read(document)
 
     def documents(self) -> dict[int, str]:
         """The documents of all subjects as they are kept, by number."""
@@ -133,9 +133,7 @@ class StoredAudit:
 
     def results(self) -> Iterator[Result]:
         find = "SELECT number, chunk, document FROM subjects ORDER BY number"
-        for result in parse_results(self.connection.execute(find)):
-            check_consistent(result.report)
-            yield result
+        yield from parse_results(self.connection.execute(find))
 
     def group_report(self) -> GroupReport:
         """The comparison of groups that was sealed with the audit."""

@@ -1,12 +1,10 @@
 """All that was found about one subject, under the names that `explain --json` prints.
 
-Own data alone, caveats and stability, the report itself, and whether its parts fit together.
+What a decision rests on, caveats and stability, and the report itself.
 """
 
-from collections.abc import Iterator
 from typing import Literal
 
-from recourse_audit.errors import DocumentError
 from recourse_audit.records import Record, Sparse
 from recourse_audit.records.model import NO_REPEATS, ProbeReport, Repeats, RuleName
 from recourse_audit.records.recourse import Part, Recourse, RecourseStatus, WhatIf
@@ -351,131 +349,3 @@ class SubjectReport(Record):
     def moves_nothing(self) -> bool:
         """Whether no pair that was tried moves the answer at the resolution used."""
         return self.objective_grid is not None and self.objective_grid.relevance[1] == 0
-
-
-# ---------------------------------------------------------------- whether its parts fit together
-
-
-# Figures are rounded to six digits.
-ROUNDING = 2e-6
-
-
-def check_consistent(report: SubjectReport) -> SubjectReport:
-    """The same report; what does not fit together is a `DocumentError`."""
-    for problem in _problems(report):
-        raise DocumentError(f"this subject document was changed: {problem}")
-    return report
-
-
-def _problems(report: SubjectReport) -> Iterator[str]:
-    network, grid = report.ego_network, report.objective_grid
-    if network is not None:
-        listed = {node.id for node in network.nodes}
-        if len(listed) != len(network.nodes):
-            yield "the ego network lists somebody twice"
-        if report.subject.id not in listed:
-            yield "the ego network lacks the subject"
-        if not all(listed.issuperset(tie.ends) for tie in network.ties):
-            yield "the ego network has a tie of somebody whom it does not list"
-        for counterfactual in report.counterfactuals:
-            if not listed.issuperset(counterfactual.explanation.nodes):
-                yield "the ego network lacks somebody of the explanation"
-    for number, counterfactual in enumerate(report.counterfactuals, start=1):
-        problems = _counterfactual_problems(counterfactual, report)
-        yield from (f"counterfactual {number}: {problem}" for problem in problems)
-    if report.carriers is not None:
-        yield from _carrier_problems(report.carriers, report)
-    if grid is not None:
-        cells = range(grid.rows * grid.columns)
-        if min(grid.rows, grid.columns) < 1 or any(cell not in cells for cell, _ in grid.counts):
-            yield "the grid of objectives has a cell outside of it"
-    yield from _answer_problems(report)
-    if report.own_data is not None:
-        yield from _own_data_problems(report.own_data, report)
-
-
-def _answer_problems(report: SubjectReport) -> Iterator[str]:
-    """Every decision has the probability of its class, or the score of a score model."""
-    subject, options = report.subject, () if report.recourse is None else report.recourse.options
-    answers = [(subject.decision, subject.probabilities, report.decision.score)]
-    others = (answer for answer in (*options, report.what_if) if answer is not None)
-    answers += [(answer.decision, answer.probabilities, answer.score) for answer in others]
-    for decision, chances, score in answers:
-        if decision and not report.decision.has_score and decision not in chances:
-            yield f"there is no probability of {decision!r}"
-        if decision and report.decision.has_score and score is None:
-            yield f"there is no score behind {decision!r}"
-
-
-def _own_data_problems(own_data: OwnData, report: SubjectReport) -> Iterator[str]:
-    alone = own_data.alone
-    if alone is not None and bool(alone.decision) != (alone.value is not None):
-        yield "the decision on own data alone has no value, or a value no decision"
-    for column in own_data.columns:
-        if column.answer is not None:
-            if column.reference is None:
-                yield f"the column {column.name!r} has an answer and no reference"
-            yield from _whole_graph_problems(column.answer, report)
-
-
-def _counterfactual_problems(
-    counterfactual: Counterfactual, report: SubjectReport
-) -> Iterator[str]:
-    explanation, classes = counterfactual.explanation, report.subject.probabilities.keys()
-    if not all({*explanation.nodes}.issuperset(tie) for tie in explanation.edges):
-        yield "the explanation has a tie of somebody whom it does not list"
-    if {*counterfactual.removed, *counterfactual.kept} != {*explanation.edges}:
-        yield "what is removed and kept is not the explanation"
-    if not _is_connected(explanation, report.subject.id):
-        yield "the explanation does not hang together around the subject"
-    for answer in (counterfactual, explanation):
-        if answer.probabilities.keys() != classes:
-            yield "its probabilities are of other classes"
-        if report.decision.has_score and answer.score is None:
-            yield "it has no score"
-    if counterfactual.whole_graph is not None:
-        yield from _whole_graph_problems(counterfactual.whole_graph, report)
-
-
-def _whole_graph_problems(answer: WholeGraph, report: SubjectReport) -> Iterator[str]:
-    """Its figures are of the same classes, and say what its effect and its flip say."""
-    subject = report.subject
-    if answer.probabilities.keys() != subject.probabilities.keys():
-        yield "the whole graph's probabilities are of other classes"
-        return
-    before, after = report.decision.score, answer.score
-    if not report.decision.has_score:
-        if not {subject.decision, answer.decision} <= answer.probabilities.keys():
-            yield f"there is no probability of {answer.decision!r} on the whole graph"
-            return
-        before = subject.probabilities[subject.decision]
-        after = answer.probabilities[subject.decision]
-    if before is None or after is None:
-        yield "there is no score on the whole graph"
-    elif not abs(after - before - answer.effect) <= ROUNDING * (1 + abs(before)):
-        yield "the effect on the whole graph is not what its answers say"
-    if answer.flips != (answer.decision != subject.decision):
-        yield "whether the decision changes on the whole graph is not what it says"
-
-
-def _carrier_problems(carriers: Carriers, report: SubjectReport) -> Iterator[str]:
-    sizes, flip = [carrier.size for carrier in carriers.front], carriers.smallest_flip
-    if sizes != sorted({*sizes}) or any(not 1 <= size <= carriers.max_ties for size in sizes):
-        yield "the sets that carry the decision are not one of each size, smallest first"
-    if any(carrier.size != 1 for carrier in carriers.own) or len(carriers.own) > carriers.own_ties:
-        yield "the subject's own ties are not listed one by one"
-    for carrier in (*carriers.front, *carriers.own, *(() if flip is None else (flip,))):
-        if carrier.size != len({frozenset(tie) for tie in carrier.removed}):
-            yield "a set that carries the decision is of another size"
-        yield from _whole_graph_problems(carrier, report)
-    if flip is not None and not flip.flips:
-        yield "the smallest set that changes the decision does not change it"
-
-
-def _is_connected(explanation: Explanation, subject: str) -> bool:
-    """Whether all ties can be walked from the subject, and lead to all nodes."""
-    reached, waiting = {subject}, {*explanation.edges}
-    while near := {tie for tie in waiting if not reached.isdisjoint(tie)}:
-        reached.update(*near)
-        waiting -= near
-    return not waiting and reached == {*explanation.nodes}
