@@ -37,6 +37,7 @@ from recourse_audit.render.redaction import Level
 from recourse_audit.render.terminal import html_of
 from recourse_audit.render.text import plain
 from recourse_audit.render.write_letters import (
+    DRAFTS,
     Ids,
     LetterOptions,
     Signing,
@@ -474,12 +475,11 @@ class Bundle:
         with _render_options(workers, sign, again, progress) as work:
             return write_letters(self.folder, options, work)
 
-    def outbox(self, ids: Iterable[str] | None = None) -> AbstractContextManager[Outbox]:
-        """Signed letters, to print, to write as e-mails or to record as sent, in this order.
-
-        Without `ids`, all that have not been sent; nobody else can write meanwhile.
-        """
-        return open_outbox(self.folder, _letter_ids(ids))
+    def outbox(
+        self, ids: Iterable[str] | None = None, options: LetterOptions = DRAFTS
+    ) -> AbstractContextManager[Outbox]:
+        """Signed letters in the order of `ids`, or all unsent: to print, to e-mail, to record."""
+        return open_outbox(self.folder, _letter_ids(ids), options)
 
     def verify(self, *, key: AnyPath | None = None) -> Verification:
         """Check every file, the counts, the events and the signature, without the model."""

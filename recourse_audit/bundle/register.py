@@ -1,8 +1,7 @@
 """The register of letters that were sent: `letters/register.csv`, sealed with the letters.
 
-A row has the SHA-256 of the text (HTML) and of the PDF ("" if there is none), who signed the letter
-and who sent it, when and how, so that a later audit can check what people were told. Rows are only
-ever added.
+A row has the SHA-256 of the text (HTML) and of the PDF ("" if there is none), so that a later audit
+can check what people were told, by whom and when. Rows are only ever added.
 """
 
 import csv
@@ -16,10 +15,7 @@ from recourse_audit.errors import InputError
 from recourse_audit.records.texts import csv_lines, unguard
 
 REGISTER = "register.csv"
-COLUMNS = (
-    *("number", "id", "letter", "html", "pdf", "signed_by", "signed"),
-    *("sent_by", "sent", "how"),
-)
+COLUMNS = ("number", "id", "letter", "html", "pdf", "signed_by", "signed", "sent_by", "sent", "how")
 HOW = ("post", "email", "hand")
 SentLetter = dict[str, str]  # a row, by the names of the columns
 

@@ -11,8 +11,6 @@ from recourse_audit.cli.report import KEPT
 from recourse_audit.errors import InputError, PaperError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from recourse_audit.render.write_letters import WrittenLetters
 
 MOST_NAMED = 5
@@ -109,22 +107,20 @@ def letters(
         options = LetterOptions(
             templates=templates, settings=settings, language=language, addresses=addresses
         )
-        with resumable(bundle), Bundle(bundle).outbox(chosen) as outbox:
+        with resumable(bundle), Bundle(bundle).outbox(chosen, options) as outbox:
             if print_to is not None:
                 files = outbox.print_letters(print_to, duplex=duplex)
                 say(f"{', '.join(map(str, files))}: ready to print")
             if email_to is not None:
-                emails = outbox.write_emails(email_to, options)
-                say(f"{email_to}: {len(emails):,} to be sent")
-                if unknown := [own for own, email in emails.items() if not email]:
-                    say(f"! there is no e-mail address for these people: {_list_some(unknown)}")
+                emails = outbox.write_emails(email_to)
+                unknown = [*emails.values()].count("")
+                say(f"{email_to}: {len(emails):,} to be sent, {unknown:,} of them without address")
             if sent_by is not None:
                 added = outbox.record_sent(
                     sent_by,
                     on or datetime.now().astimezone().date(),
                     how,
                     again="sent" in (accept or ()),
-                    options=options,
                     signer=None if sign is None else read_signer(sign),
                 )
                 say(f"{bundle / 'letters' / 'register.csv'}: {added:,} added")
@@ -190,16 +186,10 @@ def say_letters(bundle: Path, made: "WrittenLetters") -> None:
         (made.unprintable, BOXES),
     ):
         if names:
-            say(f"! {sentence}: {_list_some(names)}")
+            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+            say(f"! {sentence}: {plain(', '.join(names[:MOST_NAMED]))}{more}")
     if made.ids_only:
         say(IDS_ONLY)
-
-
-def _list_some(names: "Sequence[str]") -> str:
-    from recourse_audit.render.text import plain
-
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f"{plain(', '.join(names[:MOST_NAMED]))}{more}"
 
 
 def _refusal(bundle: Path, made: "WrittenLetters") -> str:

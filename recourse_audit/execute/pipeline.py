@@ -47,6 +47,7 @@ from recourse_audit.bundle.manifest import (
     versions,
 )
 from recourse_audit.bundle.reader import StoredAudit, open_stored_audit
+from recourse_audit.bundle.register import read_register
 from recourse_audit.bundle.signature import Signer
 from recourse_audit.bundle.store import CheckpointWriter, check_attributes, open_store, read_meta
 from recourse_audit.bundle.tables import write_tables
@@ -185,6 +186,11 @@ def run_audit(
             statuses = _count_statuses(bundle, plan)
         else:
             if state != "unfinished" or request.fresh:
+                if read_register(request.out / "letters"):
+                    raise InputError(
+                        f"{request.out}: has a register of letters that were sent, which must not "
+                        "be lost; choose another --out, or move the folder letters elsewhere"
+                    )
                 bundle.begin()
             with closing(CheckpointWriter(bundle.checkpoint)) as checkpoint:
                 _begin_or_resume(bundle, plan, checkpoint)

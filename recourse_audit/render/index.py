@@ -360,9 +360,10 @@ class IndexPage:
                 "tests": [person.row.tests for person in people],
                 "value": {"values": [_short(person.value, 6) for person in people]},
                 "file": [link.file for link in links],
-                "page": mark_rows(link.page for link in links),
-                "letter": mark_rows(link.letter for link in links),
-                "signed": mark_rows(link.signed for link in links),
+                **{
+                    name: "".join("01"[getattr(link, name)] for link in links)
+                    for name in ("page", "letter", "signed")
+                },
                 "ending": links[0].ending if links else "pdf",
             }
         )
@@ -503,8 +504,3 @@ def _short(value: float | None, digits: int = 12) -> float | int | None:
         return None
     value = round(value, digits)
     return int(value) if value == int(value) else value
-
-
-def mark_rows(values: Iterable[bool]) -> str:
-    """One character per row: 1 is yes."""
-    return "".join("1" if value else "0" for value in values)

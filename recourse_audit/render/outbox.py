@@ -48,7 +48,6 @@ from recourse_audit.render.write_letters import (
     letter_settings,
     read_before,
 )
-from recourse_audit.settings import Settings
 from recourse_audit.settings.section import exists
 
 PER_FILE = 1000  # letters in one PDF, which take about 100 MB of memory
@@ -57,7 +56,9 @@ _BLOCK = re.compile(r"</?(?:div|h\d|li|ol|p|section|table|tr|ul)\b[^>]*>")
 
 
 @contextmanager
-def open_outbox(folder: Path, ids: Ids = None) -> Iterator["Outbox"]:
+def open_outbox(
+    folder: Path, ids: Ids = None, options: LetterOptions = DRAFTS
+) -> Iterator["Outbox"]:
     """Hold signed letters of a bundle: those that are named, or all that have not been sent."""
     derived = DerivedFolder(bundle=folder, name="letters")
     with hold_finished_audit(folder) as stored:
@@ -80,8 +81,11 @@ def open_outbox(folder: Path, ids: Ids = None) -> Iterator["Outbox"]:
                 f"{folder}: no signed letter waits to be sent; sign letters off first, or name "
                 "letters that were sent before with --ids"
             )
+        made_in = replace(options, language=options.language or manifest.made_with.language)
+        pages, settings = Templates(options.templates), letter_settings(stored.settings, made_in)
+        writer = LetterWriter(settings, pages, addresses=options.addresses)
         outgoing = dict(letters[own] for own in chosen)
-        yield Outbox(derived, stored.settings, manifest, register, outgoing)
+        yield Outbox(derived, manifest, register, outgoing, writer, pages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +93,11 @@ class Outbox:
     """Signed letters by the names of their files, in the order that was asked for."""
 
     derived: DerivedFolder
-    settings: Settings
     manifest: DerivedManifest
     register: tuple[SentLetter, ...]
     letters: dict[str, SignedLetter]
+    writer: LetterWriter
+    pages: Templates
 
     def print_letters(self, file: Path, *, duplex: bool = False) -> tuple[Path, ...]:
         """Put the letters into one PDF; beyond 1,000 of them, into FILE-2.pdf and so on.
@@ -102,6 +107,9 @@ class Outbox:
         import pikepdf
 
         papers = [self.derived.folder / f"{name}.pdf" for name in self.letters]
+        for paper in papers:
+            if not paper.is_file():
+                raise InputError(f"{paper}: is missing; PDFs need Pango when letters are signed")
         parts = [papers[first : first + PER_FILE] for first in range(0, len(papers), PER_FILE)]
         files = [file, *(file.with_stem(f"{file.stem}-{n}") for n in range(2, len(parts) + 1))]
         with _beside(*files) as place:
@@ -116,14 +124,13 @@ class Outbox:
                     batch.save(place / target.name, min_version="1.7", deterministic_id=True)
         return tuple(files)
 
-    def write_emails(self, folder: Path, options: LetterOptions = DRAFTS) -> dict[str, str]:
+    def write_emails(self, folder: Path) -> dict[str, str]:
         """Write one e-mail per letter into a new folder; each address by id, "" if unknown."""
         from css_inline import CSSInliner
 
-        inliner = CSSInliner(extra_css=Templates(options.templates).text("styles/email.css"))
-        addresses = self._open_writer(options).addresses
+        inliner = CSSInliner(extra_css=self.pages.text("styles/email.css"))
         emails = {letter.id: "" for letter in self.letters.values()}
-        emails |= {own: addresses[own].email for own in emails if own in addresses}
+        emails |= {own: to.email for own, to in self.writer.addresses.items() if own in emails}
         with _beside(folder) as place:
             new = place / folder.name
             new.mkdir()
@@ -141,7 +148,6 @@ class Outbox:
         how: str = "",
         *,
         again: bool = False,
-        options: LetterOptions = DRAFTS,
         signer: Signer | None = None,
     ) -> int:
         """Add the letters to the register, and say how many; those in it were sent `again`."""
@@ -151,7 +157,6 @@ class Outbox:
                 f"{by!r} and {how!r})"
             )
         before, rows = {row["id"]: row for row in self.register}, [*self.register]
-        made_with, digests = self.manifest.made_with, self.manifest.files
         for name, letter in self.letters.items():
             signed, old, problem = letter.sign_off, before.get(letter.id), ""
             if old is not None and not again:
@@ -161,36 +166,27 @@ class Outbox:
                 problem = f"signed off on {signed.day}, so it was not sent on {day}; correct --date"
             if problem:
                 raise InputError(f"the letter to {plain(letter.id)} was {problem}")
-            contents = (digests[f"{name}.html"], digests.get(f"{name}.pdf", ""))
+            contents = (self.manifest.files.get(f"{name}.{end}", "") for end in ("html", "pdf"))
             staff = (signed.name, signed.day, plain(by.strip()), str(day))
             cells = (str(len(rows) + 1), letter.id, name, *contents, *staff, how)
             rows.append(dict(zip(COLUMNS, cells, strict=True)))
-        writer = self._open_writer(
-            replace(options, language=options.language or made_with.language)
-        )
         table = (self.derived.folder / TABLE).read_text(encoding="utf-8")
-        page = ClerkPage(table, rows, writer, made_with).html(Templates(options.templates))
+        page = ClerkPage(table, rows, self.writer, self.manifest.made_with).html(self.pages)
         with writing(self.derived.bundle):
             self.derived.amend({REGISTER: register_text(rows), PAGE: page}, signer)
         return len(self.letters)
 
-    def _open_writer(self, options: LetterOptions) -> LetterWriter:
-        settings, pages = letter_settings(self.settings, options), Templates(options.templates)
-        return LetterWriter(settings, pages, addresses=options.addresses)
-
-
-def _text_of(markup: str) -> str:
-    return Markup(markup).striptags()  # noqa: S704
-
 
 def make_email(page: str, inlined: str, to: str = "") -> EmailMessage:
     """A letter as an e-mail that is yet to be sent; the same bytes each time."""
-    head, _, body = page.partition("<body")
-    body = body.partition(">")[2].replace("<li>", "<li>- ").replace("<td>", "<td> ")
-    blocks = ("\n".join(map(_text_of, block.split("<br>"))) for block in _BLOCK.split(body))
+    title, body = page.partition("<title>")[2], page.partition("<body")[2].partition(">")[2]
+    body = body.replace("<li>", "<li>- ").replace("<td>", "<td> ")
+    blocks = (
+        "\n".join(Markup(line).striptags() for line in block.split("<br>"))  # noqa: S704
+        for block in (title.partition("</title>")[0], *_BLOCK.split(body))
+    )
     message = EmailMessage(policy=SMTP)
-    message["Subject"] = _text_of(head.partition("<title>")[2].partition("</title>")[0])
-    message["X-Unsent"] = "1"
+    message["Subject"], message["X-Unsent"] = next(blocks), "1"
     if to:
         message["To"] = to
     message.set_content("\n\n".join(filter(None, blocks)) + "\n")

@@ -323,8 +323,8 @@ def _plan(
         if signing.names(row["id"]):
             raise InputError(
                 f"the letter to {plain(row['id'])} was sent on {row['sent']} ({REGISTER}, no. "
-                f"{row['number']}), so it stays as it is; leave this id out, and correct what was "
-                "said with another letter, from a copy of the bundle without its letters"
+                f"{row['number']}), and stays as it is; leave this id out, and write a new letter "
+                "in a copy of the bundle without its letters"
             )
     before, drafts = read_before(derived, names)
     entries: dict[int, Entry] = {}

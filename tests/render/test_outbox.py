@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from email.message import EmailMessage
 from email.policy import default
@@ -32,7 +33,7 @@ from recourse_audit.render.outbox import open_outbox
 from recourse_audit.render.write_letters import write_letters
 from recourse_audit.render.write_pages import write_pages
 from tests.bundle.test_verification import write_keys
-from tests.bundles import contents
+from tests.bundles import contents, request, run_here
 from tests.command import command, one_line
 from tests.render.browser import DESK, PHONE, overflow, visit
 
@@ -117,6 +118,21 @@ def test_in_duplex_each_letter_begins_on_a_fresh_sheet(bundle: Path) -> None:
     assert not any(pages[1::2])
 
 
+def test_a_letter_without_a_pdf_cannot_be_printed(
+    audited: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(audited / "bundle", tmp_path / "bundle")
+    monkeypatch.setattr("recourse_audit.render.write_letters.open_printer", lambda _: (None, ""))
+    [own, _] = names_of(tmp_path / "bundle")
+    sign(tmp_path / "bundle", own)
+    finished = command("letters", tmp_path / "bundle", "--print", tmp_path / "batch.pdf")
+    assert finished.code == 2
+    assert f"{own}.pdf: is missing; PDFs need Pango" in one_line(finished)
+    record(tmp_path / "bundle", own)
+    assert [row["pdf"] for row in rows_of(tmp_path / "bundle")] == [""]
+    assert verify_bundle(tmp_path / "bundle").problems == ()
+
+
 def test_many_letters_are_printed_in_parts_so_that_memory_stays_flat(
     bundle: Path, ids: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,8 +189,7 @@ def test_an_email_says_what_the_letter_says_and_loads_nothing(bundle: Path, ids:
             "letters", bundle, "--email", bundle.parent / name, "--addresses", addresses
         )
         assert finished.code == 0
-        assert f"{name}: 2 to be sent" in finished.err
-        assert f"no e-mail address for these people: {ids[1]}" in finished.err
+        assert f"{name}: 2 to be sent, 1 of them without address" in finished.err
     assert contents(bundle.parent / "first") == contents(bundle.parent / "second")
     [message, other] = emails_in(bundle.parent / "first")
     assert (message["To"], other["To"]) == ("alex@mail.example", None)
@@ -439,6 +454,18 @@ def test_any_register_is_read_as_it_was_written(cells: list[tuple[str, ...]]) ->
         assert read_register(Path(place) / "elsewhere") == ()
         for problem in check_register(Path(place)):
             assert "no. " in problem
+
+
+def test_a_new_audit_does_not_delete_the_register(bundle: Path, ids: list[str]) -> None:
+    place = bundle.parent
+    again = request(place, bundle, sample=len(ids))
+    record(bundle, ids[0])
+    before = contents(bundle)
+    with pytest.raises(InputError, match="has a register of letters that were sent"):
+        run_here(replace(again, fresh=True))
+    assert contents(bundle) == before
+    shutil.move(bundle / "letters", place / "letters")
+    assert run_here(replace(again, fresh=True)).subjects == len(ids)
 
 
 # ---------------------------------------------------------------- addressees
