@@ -107,6 +107,11 @@ class Words:
         """A message as it is in the catalogue: one text, or one per plural form."""
         return self._forms[key]
 
+    def find_missing(self, other: "Words", file: str) -> list[str]:
+        """The messages in a file of another catalogue that this one lacks, or a form of them."""
+        files = (key for key, name in other._files.items() if name.endswith(f"/{file}"))
+        return [key for key in files if key not in self._forms]
+
     def of_kinds(self, *, several: bool) -> "Words":
         """The same words, for a graph of several kinds of nodes, or of one."""
         words = copy.copy(self)

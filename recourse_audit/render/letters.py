@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from recourse_audit.bundle.manifest import digest_of
-from recourse_audit.errors import InputError, SettingsError
+from recourse_audit.errors import InputError, SettingsError, TemplateError
 from recourse_audit.records.bundle import Cause, LetterNote, SignedLetter, SignOff, StatedReason
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.recourse.deny_list import is_denied
@@ -32,7 +32,7 @@ from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import plain
 from recourse_audit.settings import LetterSettings, Settings
 
-TEMPLATE = "letters/letter.html"
+TEMPLATE, CATALOGUE = "letters/letter.html", "letters.po"
 MOST_OPTIONS = 3
 FINGERPRINT = 16
 LONGEST_LEAD = 80
@@ -55,6 +55,8 @@ class LetterWriter:
 
     Raises
     ------
+    TemplateError
+        The catalogue of the language lacks a message, or one of its forms.
     SettingsError
         The letters are signed off with slots still empty or facts undeclared; or `letters.about`
         has texts, but none in the language of the letters.
@@ -82,6 +84,11 @@ class LetterWriter:
         if profile.country and not country:
             language = f"{language}_{profile.country}"
         self.words = self._words = words_of(settings, language, pages)
+        for key in self._words.find_missing(words_of(settings, "en", pages), CATALOGUE):
+            raise TemplateError(
+                f"wording/{self._language}: lacks the message {key!r} of {CATALOGUE}, or one of "
+                "its plural forms; copy it from wording/en and translate it"
+            )
         self._about = about_in(self._settings)
         self.open_slots = profile.open_keys(self._settings)
         self.unworded = find_unworded(settings, self._words, names_class=profile.names_class)

@@ -2,14 +2,18 @@
 
 import re
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from recourse_audit.errors import TemplateError
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.letters import LetterWriter
 from recourse_audit.render.templates import Templates
+from recourse_audit.settings import load_settings
 from tests.render.letters import (
+    LANGUAGES,
     SIGNED,
     add,
     drop,
@@ -131,3 +135,59 @@ def _of_three_classes(language: str) -> str:
     decision = given.decision.model_copy(update={"classes": ("denied", "later", "approved")})
     by = LetterWriter(given.model_copy(update={"decision": decision}), Templates())
     return by.html(written(report(), by))
+
+
+@pytest.mark.parametrize(
+    "path", ["wording/fr/letters.po", *(f"profiles/{name}.toml" for name in NAMES)]
+)
+def test_french_has_a_space_that_does_not_break_before_a_colon(path: str) -> None:
+    lines = Templates().text(path).splitlines()
+    french = [line for line in lines if line.startswith(("msgstr", "fr = ")) and '"' in line]
+    for line in french if "profiles" in path else french[1:]:  # the first is the header
+        for found in re.finditer(r".[:;?!](?=[ \"])", line):
+            assert found[0][0] == "\N{NO-BREAK SPACE}", line
+    by = writer(language="fr")
+    title = by.html(written(FOUND["options"], by)).partition("</title>")[0]
+    assert "<title>PROJET\N{NO-BREAK SPACE}: Lettre" in title
+    assert "Contact\N{NO-BREAK SPACE}:" in by.html(written(FOUND["options"], by))
+
+
+def test_german_needs_no_dative_of_units() -> None:
+    words = {"de": {"points": ["Punkt", "Punkte"], "savings": "Ergebnis"}}
+    rule = {"name": "savings", "step": 5, "unit": "points"}
+    given = settings(language="de", words=words, currencies={})
+    recourse = given.recourse.model_copy(
+        update={"attributes": (given.recourse.attributes[0].model_copy(update=rule),)}
+    )
+    by = LetterWriter(given.model_copy(update={"recourse": recourse}), Templates())
+    text = by.html(written(report(option(move("savings", 67.0, 72.0))), by))
+    assert "Ergebnis erhöhen: 72 Punkte statt 67 Punkte." in text.replace("\xa0", " ")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_caution_of_a_recommendation_is_true_at_both_ends(language: str) -> None:
+    sample = Path(__file__).parents[2] / "sample_models" / "hiring" / "audit.toml"
+    words = load_settings(sample).words[language].ties["recommends"]
+    other = {"en": "other", "de": "anderen", "fr": "autre", "es": "otra"}
+    assert other[language] in words.caution
+    assert not re.search(r"recom|empf", words.caution, re.IGNORECASE)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('msgid "closing"\nmsgstr "Atentamente,"', 'msgid "closing"\nmsgstr ""'),
+        ('msgstr[1] "Hemos encontrado {count} opciones."', ""),
+    ],
+)
+def test_a_catalogue_that_lacks_a_form_is_named_before_any_letter(
+    old: str, new: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "wording" / "es"
+    folder.mkdir(parents=True)
+    text = Templates().text("wording/es/letters.po")
+    assert old in text
+    (folder / "letters.po").write_text(text.replace(old, new), encoding="utf-8")
+    key = "closing" if "closing" in old else "options.intro"
+    with pytest.raises(TemplateError, match=f"wording/es: lacks the message '{key}' of letters.po"):
+        LetterWriter(settings(language="es"), Templates(tmp_path))

@@ -334,6 +334,43 @@ def test_an_address_stands_in_the_window(tmp_path: Path) -> None:
     assert "Maria Muster<br>Long Lane 5" in by.html(written(report(), by))
 
 
+def test_what_the_decision_was_about_may_differ_and_an_email_is_not_printed(tmp_path: Path) -> None:
+    head = "id,name,postcode,town,about,email,application\n"
+    about = "Your application for a loan of €13,100"
+    row = f'{OWN},Maria Muster,10115,Berlin,"{about}",maria@mail.example,A-17\n'
+    by = writer(addresses=file_of(tmp_path, head + row), known_kinds=["guarantor"])
+    letter = written(report(), by)
+    text = by.html(letter)
+    assert "Maria Muster<br>10115<br>Berlin</p>" in text
+    assert f"<h1>{about}</h1>" in text
+    assert '<th scope="row">Application</th><td>A-17</td>' in text
+    assert "mail.example" not in text
+    assert by.addresses[OWN].email == "maria@mail.example"
+    assert "incomplete" not in by.causes(report(), letter, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("id,name,salary\nP1,a,9\n", "the column 'salary' is none of an address .* by mistake"),
+        ("id,nmae\nP1,a\n", r"'nmae' is none of an address .* did you mean 'name'\?"),
+        ("id,name\nP1,a\nP1,b\n", "line 3: has a second address for P1; keep one of them"),
+        ("name\nP1\n", "has no column 'id'"),
+    ],
+)
+def test_a_file_of_addresses_that_cannot_be_used_is_refused(
+    text: str, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=words):
+        writer(addresses=file_of(tmp_path, text))
+
+
+def test_a_change_of_an_attribute_may_carry_a_caution() -> None:
+    words = {"en": {"cautions": {"savings": "Money in a pension does not count."}}}
+    text = text_of(report(option(move("savings", 1.0, 2.0))), words=words)
+    assert 'to €2. <span class="duty">Money in a pension does not count.</span></li>' in text
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_outcome_is_worded_in_every_language(language: str) -> None:
     by = writer(language=language)

@@ -338,6 +338,11 @@ def _other_bundle(bundle: Path) -> None:
     path.write_text(path.read_text("utf-8").replace('"of": "', '"of": "0', 1), encoding="utf-8")
 
 
+def _other_bundle_unrecorded(bundle: Path) -> None:
+    _unrecorded(bundle)
+    _other_bundle(bundle)
+
+
 def _unrecorded(bundle: Path) -> None:
     for path in (bundle / "letters").glob("*.signed.json"):
         path.unlink()
@@ -353,6 +358,7 @@ def _edited(bundle: Path) -> None:
     [
         (_other_bundle, "move the folder elsewhere to keep them"),
         (_unrecorded, "move the folder elsewhere to keep them"),
+        (_other_bundle_unrecorded, "move the folder elsewhere to keep them"),
         (
             _edited,
             "belongs to a letter that is signed off, and was changed, added or removed since",

@@ -149,7 +149,18 @@ def test_who_gets_a_letter_with_boxes_for_characters_is_named(bundle: Path, tmp_
     assert finished.code == 0
     advice = "install a font that has them, such as Noto, and make the letters again"
     assert f"{advice}: {first}\n" in finished.err
+    assert "have no address" not in finished.err
     assert "no font" not in command("letters", bundle, *ALONE).err
+
+
+def test_who_is_missing_among_the_addresses_is_named(bundle: Path, tmp_path: Path) -> None:
+    addresses = tmp_path / "addresses.csv"
+    with open_finished_audit(bundle) as stored:
+        first, second = stored.names().values()
+    addresses.write_text(f"id,name\n{first},Ada\nP9999,Eve\n", encoding="utf-8")
+    finished = command("letters", bundle, "--addresses", addresses, *ALONE)
+    assert f"have no address, because the file lacks them: {second}\n" in finished.err
+    assert "these ids in the addresses are not subjects of this audit: P9999\n" in finished.err
 
 
 def test_letters_that_a_mistake_stopped_leave_nothing_behind(
