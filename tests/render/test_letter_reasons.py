@@ -17,6 +17,7 @@ from recourse_audit.records.texts import csv_lines
 from recourse_audit.render.letter_inputs import Profile
 from recourse_audit.render.letter_reasons import COLUMNS, read_reasons
 from recourse_audit.render.letters import LetterWriter
+from recourse_audit.render.write_letters import COLUMNS as TABLE_COLUMNS
 from recourse_audit.render.write_letters import LetterOptions, Signing, write_letters
 from tests.command import command, one_line
 from tests.render.letters import (
@@ -394,7 +395,7 @@ def test_what_a_signer_should_know_is_noted(
 ) -> None:
     entry = decided(found, reasons=reasons, reviews={OWN: REVIEWED})
     assert entry.notes == notes
-    assert entry.row[-1] == "; ".join(notes)
+    assert dict(zip(TABLE_COLUMNS, entry.row, strict=True))["notes"] == "; ".join(notes)
 
 
 # ---------------------------------------------------------------- what is never a reason
