@@ -123,6 +123,16 @@ def test_items_kinds_of_ties_and_single_ties_are_one_ladder_ranked_by_their_effe
     assert "No single item of own data, kind of ties or tie changes the decision" in page.lead
 
 
+def test_a_kind_that_counts_another_way_than_one_of_its_ties_is_an_example_and_only_then() -> None:
+    example = "Without both payment ties the answer is 0.050; without the one with P0001 alone it"
+    assert f"{example} is 0.300." in read(two_kinds()).text()
+    alike = two_kinds(ties=(ties("payment", 2, 0.95), ties("guarantor", 2, 0.6)))
+    assert alike.carriers is not None
+    own = tuple(tie for tie in alike.carriers.own if "P0001" not in tie.removed[0])
+    page = read(replace(alike, carriers=replace(alike.carriers, own=own)))
+    assert "Without both" not in page.text()
+
+
 def test_rows_are_ranked_in_log_odds_which_the_probabilities_of_several_classes_may_not_be() -> (
     None
 ):
