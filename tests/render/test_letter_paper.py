@@ -1,8 +1,10 @@
 """A letter on paper is read in order by a machine, fits one page, and needs no colour."""
 
 import io
+import subprocess
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pikepdf
@@ -19,6 +21,7 @@ from tests.render.letters import (
     drop,
     move,
     option,
+    reasons_file,
     report,
     with_subject,
     writer,
@@ -42,7 +45,7 @@ US = {
     },
     "facts": {"consumer_report": True, "other_information": True},
 }
-EU = {
+EU: dict[str, dict[str, Any]] = {
     "slots": {
         "procedure": "The program compares what you told us with earlier applications. " * 2,
         "supervisory_authority": "Data Protection Authority, 1 Long Street, 10555 Berlin",
@@ -56,6 +59,7 @@ EU = {
 }
 
 
+UK_SLOTS = ("procedure", "officer", "sources", "credit_agency")
 NEW_TIES = report(
     option(add("P2000"), holds=0.2),
     option(add("P2000"), add("P2001"), holds=0.2),
@@ -249,3 +253,42 @@ def test_tricks_in_an_id_are_text_on_paper_too(paper: Printer) -> None:
     reading = read_pdf(paper.pdf(by.html(written(with_subject(report(), id=tricks), by))))
     assert "<b>h</b>" in reading.title
     assert "{{ 7 * 7 }}</title>" in reading.text
+
+
+# The longest reasons that a letter may state push the options down.
+REASONS = tuple(f"{letter} {'reason ' * 20}" for letter in "ABCD")
+UK = {
+    "slots": {name: EU["slots"].get(name, "Example Reports Ltd") for name in UK_SLOTS},
+    "facts": dict.fromkeys(("solely_automated", "financial_service", "credit_agency_used"), True),
+}
+PROFILES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "generic": ({}, LANGUAGES),
+    "us-credit": (US, ("en", "es")),
+    "eu": (EU, LANGUAGES),
+    "uk": (UK, ("en",)),
+}
+
+
+@pytest.mark.parametrize("reasons", [(), REASONS[:2], REASONS])
+@pytest.mark.parametrize(
+    ("profile", "language"),
+    [(profile, language) for profile, (_, names) in PROFILES.items() for language in names],
+)
+def test_what_must_be_read_first_stands_on_the_sheet_of_the_options(
+    profile: str, language: str, reasons: tuple[str, ...], paper: Printer, tmp_path: Path
+) -> None:
+    given = reasons_file(tmp_path, *reasons) if reasons else None
+    by = writer(
+        profile=profile, language=language, sign_off=SIGNED, reasons=given, **PROFILES[profile][0]
+    )
+    path = tmp_path / "letter.pdf"
+    path.write_bytes(paper.pdf(by.html(written(THREE_OPTIONS, by))))
+    done = subprocess.run(["pdftotext", path, "-"], capture_output=True, check=True, text=True)
+    sheets = [" ".join(sheet.split()) for sheet in done.stdout.split("\f")]
+    options = [by.words.say("option.heading", number=number) for number in "123"]
+    places = {
+        text: [number for number, sheet in enumerate(sheets) if text in sheet]
+        for text in (by.words.say("options.first"), *options)
+    }
+    assert len({tuple(numbers) for numbers in places.values()}) == 1, places
+    assert all(len(numbers) == 1 for numbers in places.values())

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from recourse_audit.bundle.reader import open_finished_audit
 from recourse_audit.errors import SettingsError, TemplateError
+from recourse_audit.records.bundle import CAUSES
 from recourse_audit.render.letter_inputs import Profile, load_profile
 from recourse_audit.render.letters import LetterWriter
 from recourse_audit.render.templates import Templates, template_folder
 from recourse_audit.settings import load_settings
+from tests.command import command
 from tests.render.letters import (
     LANGUAGES,
     OWN,
@@ -22,6 +25,7 @@ from tests.render.letters import (
     reasons_file,
     report,
     settings,
+    with_grounds,
     writer,
     written,
 )
@@ -152,6 +156,48 @@ def test_a_european_letter_says_which_part_the_machine_played(
     assert others not in text
     assert "This is how the decision is made: It compares cases." in text
     assert "you can contest the decision" in text
+
+
+WHOLE = {"eu": LANGUAGES, "uk": ("en",)}
+
+
+@pytest.mark.parametrize(
+    ("name", "language"), [(name, language) for name in WHOLE for language in WHOLE[name]]
+)
+def test_without_reasons_europeans_hear_which_data_were_used_and_how(
+    name: str, language: str, tmp_path: Path
+) -> None:
+    words = {language: {"savings": "SAVED", "late_payments": "LATE"}}
+    given: dict[str, Any] = {"profile": name, "language": language, "words": words}
+    given |= {"slots": {"procedure": "It compares cases."}}
+    found = with_grounds(report(), columns={"savings": 0.1, "late_payments": 0.2})
+    by = writer(**given)
+    text = by.html(written(found, by))
+    assert text.index("It compares cases.") < text.index("SAVED") < text.index("LATE")
+    by = writer(**given, reasons=reasons_file(tmp_path, "Xx"))
+    assert "SAVED" not in by.html(written(found, by))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_profile_says_what_it_covers_and_claims_no_compliance(name: str) -> None:
+    profile = loaded(name)
+    assert profile.covers.strip()
+    assert profile.leaves_out.strip()
+    texts = [profile.note, profile.covers, *(b.text["en"] for b in profile.blocks)]
+    assert not re.search(r"\b(complies|compliant|in compliance)\b", " ".join(texts))
+
+
+def test_signing_says_what_the_profile_covers(bundle: Path) -> None:
+    finished = command("letters", bundle, "--workers", "1")
+    assert "covers:" not in finished.err
+    with open_finished_audit(bundle) as stored:
+        own = next(iter(stored.names().values()))
+    accept = [word for cause in CAUSES for word in ("--accept", cause)]
+    sign = ("--sign-off", "A. Clerk", "--ids", own, "--workers", "1", *accept)
+    finished = command("letters", bundle, *sign)
+    assert finished.code == 0
+    assert "profile Generic, as of 2026-11-18, covers: What a letter says where" in finished.err
+    assert "! it leaves to you, and is not legal advice: Every law" in finished.err
 
 
 def test_gaps_that_the_facts_leave_closed_need_not_be_filled() -> None:
