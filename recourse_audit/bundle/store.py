@@ -42,7 +42,7 @@ from recourse_audit.records.subject import SubjectReport
 # What reading a damaged database raises; SQLite's own message may quote bytes that are no text.
 DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 # Change whenever a table or the format of documents does; other versions are refused.
-VERSION, CHECKPOINT_VERSION = 10, 9
+VERSION, CHECKPOINT_VERSION = 11, 9
 # What holds of every value, by the type of its column; NULL is what the tables themselves forbid.
 HOLDS = {
     "TEXT": "typeof({0}) IN ('text', 'null')",
@@ -56,7 +56,7 @@ HOLDS = {
 RULES = {
     "subjects": f"status IN {STATUSES} AND (status != 'verified' OR cheapest_cost IS NOT NULL) "
     f"AND caveat_grade IN {GRADES} AND cheapest_held <= most_held AND most_held <= tests "
-    "AND (most_held IS NULL) = (tests IS NULL)",
+    "AND (most_held IS NULL) = (tests IS NULL) AND fixed_reasons <= reasons",
     "probabilities": "probability <= 1.0001",
     "common_actions": "CASE WHEN do IN ('drop', 'add', 'move') "
     "THEN coalesce(ties IN (1, 2, 'all'), 0) AND moves IS NULL AND value IS NULL "

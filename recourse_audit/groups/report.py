@@ -26,6 +26,7 @@ from recourse_audit.groups.measures import (
     own_data_of,
 )
 from recourse_audit.groups.population import read_population
+from recourse_audit.groups.reasons import reasons_of
 from recourse_audit.groups.tables import Grouping, design_tables
 from recourse_audit.groups.verdicts import findings_of, give_verdicts
 from recourse_audit.records.group_figures import Group, Measure
@@ -91,6 +92,7 @@ def group_report(
         )
         tables = _compare_tables(inputs, everywhere, progress)
         own_data = own_data_of(inputs)
+        reasons, reason_parts = reasons_of(inputs, store)
         error_rates = None
         if outcome is not None:
             error_rates = ErrorRateTables(inputs).report(outcome, scored=scored)
@@ -118,6 +120,8 @@ def group_report(
         common_options=options,
         common_actions=actions,
         own_data=own_data,
+        reasons=reasons,
+        reason_parts=reason_parts,
         error_rates=error_rates,
         left_out=tuple(design.left_out),
     )

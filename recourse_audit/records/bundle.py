@@ -299,6 +299,8 @@ class SummaryRow(Record):
     effect_in_explanation: float | None
     effect_on_whole_graph: float | None
     flips_on_whole_graph: bool | None
+    reasons: int | None
+    fixed_reasons: int | None
 
 
 _HINTS = get_type_hints(SummaryRow)
@@ -314,7 +316,11 @@ def summary_of(report: SubjectReport) -> SummaryRow:
     options = recourse.options if recourse else ()
     cheapest = options[0] if options else None
     tests = [option.robustness for option in options if option.robustness]
-    alone = report.own_data.alone if report.own_data else None
+    own = report.own_data
+    alone = own.alone if own else None
+    moves = [*(one.moves for one in own.columns), *(one.moves for one in own.ties)] if own else []
+    # Without an answer for any column or kind of tie, nobody knows of reasons.
+    reasons = report.reasons if any(move is not None for move in moves) else None
     whole = winner.whole_graph if winner else None
     return SummaryRow(
         **_values(report.subject, "id", "decision", "favourable"),
@@ -343,6 +349,8 @@ def summary_of(report: SubjectReport) -> SummaryRow:
         effect_in_explanation=_effect_inside(report, winner) if winner else None,
         effect_on_whole_graph=whole.effect if whole else None,
         flips_on_whole_graph=whole.flips if whole else None,
+        reasons=None if reasons is None else len(reasons),
+        fixed_reasons=None if reasons is None else sum(reason.fixed for reason in reasons),
     )
 
 

@@ -15,10 +15,12 @@ from recourse_audit.records.group_figures import (
     Outcomes,
     OwnDataGap,
     OwnDataRates,
+    Rate,
     Verdict,
     WorseOff,
 )
 from recourse_audit.records.model import Agreement
+from recourse_audit.records.recourse import Part as DecisionPart
 
 Do = Literal["drop", "add", "move", "set"]
 # What a table, or the figures of everybody ("overall"), can go without.
@@ -26,7 +28,10 @@ AuditPart = Literal["outcomes", "details", "cost_curve", "grades", "explanations
 OwnDataPart = Literal["own_data", "own_data_no_option"]
 ErrorPart = Literal["approvals", "refusals", "good_refused", "good_refused_details", "calibration"]
 ChangePart = Literal["common_options", "common_actions", "ties"]
-Part = Literal["table", AuditPart, OwnDataPart, ErrorPart, ChangePart]
+ReasonPart = Literal["reasons", "reason_parts"]
+Part = Literal["table", AuditPart, OwnDataPart, ErrorPart, ChangePart, ReasonPart]
+PartMeasure = Literal["permitted", "flips", "reason", "fixed"]
+ReasonMeasure = Literal["reasons", "none_flips", "all_fixed", PartMeasure]
 WhyLeftOut = Literal["few_people", "too_many_groups"]
 WhyNotCompared = Literal["few_groups", "reference_pooled"]
 
@@ -83,6 +88,26 @@ class OwnDataGroups(Record):
     known: bool
     overall: OwnDataRates | None
     tables: tuple[OwnDataTable, ...]
+
+
+class ReasonFigures(Record):
+    """Shares of the refused whom the model was asked about; a table has what it can show.
+
+    Who has reasons; no single permitted change of any of which makes the decision favourable
+    (`none_flips`); all of which are fixed. Of one part: who may change it (`permitted`), to a
+    favourable decision (`flips`); of whom it is a `reason`, a `fixed` one.
+    """
+
+    overall: dict[ReasonMeasure, Rate]
+    by_group: dict[str, dict[str, dict[ReasonMeasure, Rate]]]
+
+
+class PartFigures(Record):
+    """What permitted changes of one column or kind of tie do, and how often it is a reason."""
+
+    part: DecisionPart
+    changes: ReasonFigures
+    reasons: ReasonFigures
 
 
 class CutOff(Record):
@@ -171,10 +196,12 @@ class GroupReport(Record):
 
     `ran` is None where the log of the run does not tell when. Where there is no gap at all, at most
     the share `by_chance` of such reports shows one: `alpha` for each family. `findings` has one
-    entry per comparison with a verdict. `error_rates` is None without a column of outcomes.
+    entry per comparison with a verdict. `error_rates` is None without a column of outcomes, and
+    `reasons` where the model was asked about few people, or nobody, part by part; of
+    `reason_parts`, frequent reasons come first.
     """
 
-    format: Literal[9] = 9
+    format: Literal[10] = 10
     finished: bool = True
     done: int = 0
     total: int = 0
@@ -197,6 +224,8 @@ class GroupReport(Record):
     common_options: tuple[CommonOption, ...]
     common_actions: CommonActions
     own_data: OwnDataGroups
+    reasons: ReasonFigures | None
+    reason_parts: tuple[PartFigures, ...]
     error_rates: ErrorRateReport | None
 
     @property

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from html import unescape
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from recourse_audit.records.group_figures import (
     ActionSet,
@@ -17,6 +17,7 @@ from recourse_audit.records.group_figures import (
     ErrorGap,
     ErrorRates,
     Family,
+    Gap,
     Group,
     Measure,
     OwnDataRates,
@@ -66,12 +67,7 @@ TAGS = re.compile(r"<[^>]*>")
 Row = tuple[str, str, dict[Measure, Comparison]]
 
 
-class _Gap(Protocol):
-    @property
-    def group(self) -> str: ...
-
-
-G = TypeVar("G", bound=_Gap)
+G = TypeVar("G", bound=Comparison | Gap)
 
 
 def find_gap(gaps: Iterable[G], group: str, **fields: object) -> G | None:
@@ -492,10 +488,11 @@ class GroupPage:
 
     @property
     def sets(self) -> list[ActionSet]:
-        """The smallest sets with figures, the widest first."""
+        """The smallest sets with figures, the widest first; each once, for the most it reaches."""
         found = [one for one in self.report.common_actions.sets if one.served.everybody is not None]
-        served = [one for one in found if one.of == "of the served"]
-        return [*served[-1:], *served[:-1], *(one for one in found if one.of == "of everybody")]
+        once = {(one.of, one.actions): one for one in found}.values()
+        served = [one for one in once if one.of == "of the served"]
+        return [*served[-1:], *served[:-1], *(one for one in once if one.of == "of everybody")]
 
     @property
     def help_of_changes(self) -> list[tuple[tuple[CommonAction, ...], ServedGroups]]:

@@ -75,6 +75,7 @@ class _Rows:
                     table.name, group.name, group.decisions, group.outcomes, gaps
                 )
         yield from self._own_data()
+        yield from self._reasons()
         for name, groups, errors in self._page.outcome_tables():
             for group_name, rates in groups.items():
                 named = EVERYBODY if name == "overall" else group_name
@@ -180,6 +181,19 @@ class _Rows:
                 if rates.no_option is not None:
                     start = self._start(table, group, "favourable alone, no option")
                     yield start | _rate(rates.no_option)
+
+    def _reasons(self) -> Iterator[Row]:
+        """Who has reasons and may change them; and how often each part is one, or is changed."""
+        every = [("", figures) for figures in (self._report.reasons,) if figures is not None]
+        for one in self._report.reason_parts:
+            part = f"{one.part.what} {one.part.name}: "
+            every += [(part, one.reasons), (part, one.changes)]
+        for part, figures in every:
+            tables = {"overall": {EVERYBODY: figures.overall}} | figures.by_group
+            for table, groups in tables.items():
+                for group, rates in groups.items():
+                    for measure, rate in rates.items():
+                        yield self._start(table, group, f"{part}{measure}") | _rate(rate)
 
     def _further_errors(self, table: str, group: str, rates: ErrorRates) -> Iterator[Row]:
         """Refused people with a good outcome, and scores against outcomes."""

@@ -128,6 +128,7 @@ def read(report: Mapping[str, Any], sizes: Mapping[str, Mapping[str, int]]) -> P
                 cell = names[table, group]
                 found.know(cell, ["served"], *2 * [round(share * known.counts[cell, "usable"])])
     _read_actions(known, names, report["common_actions"])
+    _read_reasons(known, names, report)
     return known
 
 
@@ -246,6 +247,45 @@ def _read_actions(
             counts += [(names[table, group], count) for group, count in groups.items()]
         for cell, count in counts:
             known.divide(f"applies {number}", "usable", "yes").know(cell, ["yes"], count, count)
+
+
+# How people stand to all of their reasons, and to one part: how far it may be changed, and whether
+# it is a reason. What is not fixed may be changed, and what flips a decision is not fixed.
+LEVELS = ("none", "flips", "in vain", "fixed")
+STATES = ("no no", "no fixed", "vain no", "vain moves", "vain fixed", "flips no", "flips moves")
+MEANING: dict[str, tuple[str, ...]] = {
+    "reasons": LEVELS[1:],
+    "none_flips": LEVELS[2:],
+    "all_fixed": LEVELS[3:],
+    "permitted": tuple(state for state in STATES if not state.startswith("no ")),
+    "flips": tuple(state for state in STATES if state.startswith("flips ")),
+    "reason": tuple(state for state in STATES if not state.endswith(" no")),
+    "fixed": tuple(state for state in STATES if state.endswith(" fixed")),
+}
+
+
+def _read_reasons(
+    known: Published, names: Mapping[tuple[str, str], Cell], report: Mapping[str, Any]
+) -> None:
+    if report["reasons"] is None:
+        return
+    every: list[tuple[str, tuple[str, ...], Any]] = [("reasons", LEVELS, report["reasons"])]
+    for one in report["reason_parts"]:
+        name = f"part {one['part']['what']} {one['part']['name']}"
+        every += [(name, STATES, one["changes"]), (name, STATES, one["reasons"])]
+    for name, labels, figures in every:
+        rows = [(EVERYBODY, figures["overall"])]
+        for table, groups in figures["by_group"].items():
+            rows += [(names[table, group], rates) for group, rates in groups.items()]
+        for cell, rates in rows:
+            found = known.divide(name, "usable", *labels)
+            for measure, rate in rates.items():
+                others = [label for label in labels if label not in MEANING[measure]]
+                found.know(cell, MEANING[measure], rate["count"], rate["count"])
+                found.know(cell, others, *2 * [rate["of"] - rate["count"]])
+            for rate in rates.values():  # who was not asked is no secret
+                unasked = known.counts[cell, "usable"] - rate["of"]
+                found.know(cell, [""], unasked, unasked)
 
 
 class System:

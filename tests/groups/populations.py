@@ -118,6 +118,35 @@ def add_actions(seed: int, people: list[Person]) -> None:
                 one.common[action] = "not_settled" if rare else "does_not_serve"
 
 
+PARTS = (("column", "savings"), ("column", "late_payments"), ("ties", "payment"))
+
+
+def add_parts(seed: int, people: list[Person]) -> None:
+    """Parts are reasons of few or of many, and may be changed by nobody, few, or everybody."""
+    random = np.random.default_rng([seed, 5])
+    name = list(people[0].groups)[-1]
+    groups = sorted({one.groups[name] for one in people})
+    chances = [0.0, 0.05, 0.4, 0.95, 1.0]
+    often = {group: random.choice(chances, size=(4, len(PARTS))) for group in groups}
+    asked = random.random(len(people)) < random.choice([1, 1, 0.9])
+    for place, one in enumerate(people):
+        may, flips, reason, fixed = random.random((4, len(PARTS))) < often[one.groups[name]]
+        one.parts = {
+            part: (
+                "no" if not may[n] else "flips" if flips[n] else "in vain",
+                # What is not fixed may be changed, and what flips the decision is not fixed.
+                "no"
+                if not reason[n]
+                else "fixed"
+                if not may[n] or (fixed[n] and not flips[n])
+                else "moves",
+            )
+            for n, part in enumerate(PARTS)
+        }
+        if not asked[place]:
+            one.parts = None
+
+
 def add_outcomes(seed: int, people: list[Person], name: str) -> None:
     """In some groups nearly everybody turns out good, or bad; some outcomes are not known."""
     random = np.random.default_rng([seed, 4])
@@ -142,6 +171,7 @@ def report_on_population(seed: int) -> tuple[dict[str, Any], dict[str, Counter[s
     _add_values(seed, people)
     add_own_data(seed, people)
     add_actions(seed, people)
+    add_parts(seed, people)
     if seed % 2:
         add_outcomes(seed, people, names[-1])
     for one in people:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ FOUND, INFEASIBLE, NOT_FOUND, ERROR = (
 )
 Tie = tuple[int, int]
 Step = tuple[str, str, Tie | None]
+PartName = tuple[str, str]
+Changed = Literal["no", "in vain", "flips"]
+Reason = Literal["no", "moves", "fixed"]
 
 
 # The common actions of an audit in which anybody has an outcome of one.
@@ -59,6 +62,8 @@ class Person:
     droppable: Sequence[Tie] = field(default_factory=list)
     # Outcomes of common actions that apply, by number; whom one serves pays its number plus one.
     common: dict[int, str] = field(default_factory=dict)
+    # By part how far it may be changed, and whether it is a reason; None if nothing was asked.
+    parts: Mapping[PartName, tuple[Changed, Reason]] | None = None
 
 
 def communities_of(people: Sequence[Person], *, column: bool = False, seed: int = 0) -> Communities:
@@ -140,7 +145,9 @@ def _add_subject(store: sqlite3.Connection, number: int, one: Person) -> None:
         simulatability=one.simulatability,
         relevance=one.relevance,
         caveat_grade=one.grade,
-        document="{}",
+        reasons=None if one.parts is None else len(listed := _documents(one)["reasons"]),
+        fixed_reasons=None if one.parts is None else sum(each["fixed"] for each in listed),
+        document=json.dumps(_documents(one)),
     )
     for option, steps in enumerate(one.options):
         for place, (do, what, tie) in enumerate(steps):
@@ -172,6 +179,23 @@ def _add_subject(store: sqlite3.Connection, number: int, one: Person) -> None:
         cost = action + 1.0 if outcome == "serves" else None
         row = (number, action, outcome, cost)
         store.execute("INSERT INTO common_outcomes VALUES (?, ?, ?, ?)", row)
+
+
+def _documents(one: Person) -> dict[str, Any]:
+    """What a document says of the parts of what a decision rests on."""
+    parts = [
+        ({"what": what, "name": name}, *levels)
+        for (what, name), levels in (one.parts or {}).items()
+    ]
+    changed = [
+        {"part": part, "moves": 3, "tried": 3, "flips": 2 * (change == "flips")}
+        for part, change, _ in parts
+        if change != "no"
+    ]
+    reasons = [
+        {"part": part, "fixed": reason == "fixed"} for part, _, reason in parts if reason != "no"
+    ]
+    return {"recourse": {"responsiveness": changed}, "reasons": reasons}
 
 
 def _insert(store: sqlite3.Connection, table: str, **values: str | float | None) -> None:

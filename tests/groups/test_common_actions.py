@@ -12,6 +12,7 @@ from recourse_audit.groups.inference import GapTest
 from recourse_audit.groups.tables import Pair
 from recourse_audit.records.group_figures import CommonActions, Precision, WhyUntested
 from recourse_audit.records.groups import GroupReport
+from recourse_audit.render.groups import GroupPage
 from recourse_audit.render.groups_csv import groups_csv
 from recourse_audit.render.terminal import show_groups
 from tests.groups.stores import ERROR, FOUND, INFEASIBLE, Person, report_on, settings
@@ -93,6 +94,15 @@ def test_the_smallest_sets_serve_what_they_say() -> None:
     assert widest.served.everybody.count == 89
     rates = widest.served.by_group["origin"]
     assert (rates["north"].count, rates["south"].count) == (62, 27)
+
+
+def test_a_set_that_reaches_several_shares_is_said_once_for_the_most_it_reaches() -> None:
+    found = report()
+    assert [one.actions for one in found.common_actions.sets] == [(3,), (0, 3), (0, 3), (0, 3)]
+    assert [(one.share, one.actions) for one in GroupPage(found).sets] == [
+        (1.0, (0, 3)),
+        (0.5, (3,)),
+    ]
 
 
 def test_a_plus_means_that_an_action_serves_fewer_of_the_group() -> None:

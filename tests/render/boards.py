@@ -68,6 +68,11 @@ class BoardText:
     def verdicts(self) -> list[str]:
         return pieces(self.markup, r'<p class="verdict[^"]*">(.*?)</p>')
 
+    @property
+    def reasons(self) -> str:
+        """Whose reasons nothing that they may change touches; "" where that is not said."""
+        return " ".join(pieces(self.markup, r'<section class="untouched">(.*?)</section>'))
+
     def rows(self, card: int) -> list[str]:
         """The groups of a card, each with its figures."""
         found = re.findall(r'<section class="card">(.*?)</section>', self.markup, flags=re.DOTALL)

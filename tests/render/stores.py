@@ -62,6 +62,8 @@ def subject(name: str, **figures: Any) -> SummaryRow:
         effect_in_explanation=-0.25,
         effect_on_whole_graph=-0.25,
         flips_on_whole_graph=True,
+        reasons=2,
+        fixed_reasons=1,
     )
     return replace(made, **figures)
 

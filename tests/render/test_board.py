@@ -101,6 +101,14 @@ def test_a_finding_that_is_not_settled_claims_no_direction_in_a_title() -> None:
     assert "It could not be tested whether this is more than chance." in untested.lead
 
 
+def test_a_gap_without_an_interval_says_why_it_has_none() -> None:
+    one = replace(compared("feasibility", 0.13, "not settled", tested=False), gap_interval=None)
+    [row] = board_of(report_on([one])).gaps
+    assert row.endswith("◇ not settled 13 worse (fewer than 100 people have ties)")
+    [row] = board_of(report_on([compared("feasibility", 0.13)])).gaps
+    assert row.endswith("13 worse (3 to 23 worse)")
+
+
 def test_one_group_alone_is_shown_and_not_compared() -> None:
     board = board_of(one_group_report())
     first = one_group_report().tables[0].by_group[0].name
