@@ -102,10 +102,10 @@ def read_gap(text: str, measure: Measure | None, language: str) -> Said:
     inside = inside.split(")")[0].split(":")[-1].strip()
     size = 0.0 if none in main else number(main)[0]
     assert (none in main) == (size == 0), text
-    ends = re.split(rf"{between}(?=\d)", inside)
-    if len(ends) != 2:  # no interval, and at most the reason why there is none
+    both = re.split(rf"{between}(?=\d)", inside)
+    if len(both) != 2:  # no interval, and at most the reason why there is none
         return Said(size, None)
-    first, last = ends
+    first, last = both
     way = number(last)[1] or number(first)[1]
     ends = number(first, way)[0], number(last, way)[0]
     return Said(size, (min(ends), max(ends)))
