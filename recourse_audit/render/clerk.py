@@ -34,7 +34,6 @@ class ClerkPage:
     is `due` on, and `sent`, its row of the register.
     """
 
-    columns = ("id", "says", "todo", "due", "state", "letter")
     facets = ("state", "need", "says")
     states, notes = STATES, LETTER_NOTES
 
@@ -49,6 +48,8 @@ class ClerkPage:
             (_letter({name: unguard(row[name]) for name in row}, sent) for row in rows),
             key=lambda row: (STATES.index(row["state"]), row["due"] or "~", natural(row["id"])),
         )
+        due = ("due",) if any(letter["due"] for letter in self.letters) else ()
+        self.columns = ("id", "says", "todo", *due, "state", "letter")
         self.counts = Counter(letter["state"] for letter in self.letters)
         needs = Counter(need for letter in self.letters for need in letter["needs"])
         self.needs = {need: needs[need] for need in NEEDS if needs[need]}

@@ -1,9 +1,8 @@
 """Signed letters on their way out: for the printer, as e-mails, and in the register of those sent.
 
-Letters go out as they were signed, byte for byte: a draft is refused, and so is a letter that is
-not as it was sealed. What is written waits beside its place until it is complete. An e-mail is an
-`.eml` file, which mail programs open as a message to be sent: the letter with its styles on each
-element, and as plain text; without script, font or picture, so that nothing is loaded.
+Letters go out as they were signed, byte for byte; drafts and letters that were changed are refused.
+An e-mail is an `.eml` file, which mail programs open as a message to be sent: the letter as plain
+text, and as HTML with its styles on each element, without anything to be loaded.
 """
 
 import re
@@ -100,10 +99,7 @@ class Outbox:
     pages: Templates
 
     def print_letters(self, file: Path, *, duplex: bool = False) -> tuple[Path, ...]:
-        """Put the letters into one PDF; beyond 1,000 of them, into FILE-2.pdf and so on.
-
-        With `duplex`, an empty page follows a letter that would end on the front of a sheet.
-        """
+        """Put the letters into one PDF, or several; in `duplex` each begins on a fresh sheet."""
         import pikepdf
 
         papers = [self.derived.folder / f"{name}.pdf" for name in self.letters]
@@ -198,14 +194,10 @@ def make_email(page: str, inlined: str, to: str = "") -> EmailMessage:
 @contextmanager
 def _beside(*targets: Path) -> Iterator[Path]:
     """Give a folder in which files or folders wait; then they are put where they belong."""
-    for target in targets:
-        if exists(target):
-            raise InputError(f"{target}: is there already; choose another name")
-    try:
-        with TemporaryDirectory(prefix=f".{targets[0].name}.", dir=targets[0].parent) as place:
-            yield Path(place)
-            for target in targets:
-                (Path(place) / target.name).rename(target)
-    except OSError as error:
-        reason = error.strerror or error
-        raise InputError(f"{targets[0]}: cannot be written ({reason}); choose another") from None
+    for target in filter(exists, targets):
+        raise InputError(f"{target}: is there already; choose another name")
+    beside = targets[0].parent
+    with writing(targets[0]), TemporaryDirectory(prefix=".letters-", dir=beside) as place:
+        yield Path(place)
+        for target in targets:
+            (Path(place) / target.name).rename(target)

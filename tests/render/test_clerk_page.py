@@ -85,6 +85,8 @@ def test_every_cause_and_note_is_in_the_legend() -> None:
 def test_letters_that_need_work_come_first_then_by_the_day_they_are_due() -> None:
     page = page_of()
     assert [letter["id"] for letter in page.letters] == ["P10", "P9", "P7", "P5", "P3", "P2", "P1"]
+    assert "due" in page.columns
+    assert "due" not in page_of([row("P1")], ()).columns  # where nothing is due
     assert page.counts == {"work": 3, "ready": 2, "signed": 1, "sent": 1}
     # What was signed is not counted among what letters need.
     assert page.needs == {
@@ -140,6 +142,9 @@ def test_a_row_says_what_is_to_do_and_what_is_done(chromium: Browser, path: Path
         )
         link = page.get_by_role("link", name="Letter to P9, draft")
         expect(link).to_have_attribute("href", "000009-X.html")
+        # What a screen reader is told is not on the page twice.
+        expect(page.locator("#said")).to_contain_text("All 7 people")
+        assert page.evaluate("document.getElementById('said').getBoundingClientRect().width") <= 1
         assert (seen.problems, len(seen.asked)) == ([], 1)
 
 

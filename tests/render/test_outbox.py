@@ -168,6 +168,14 @@ def test_nothing_half_written_is_left_behind(
     assert sorted(bundle.parent.iterdir()) == before
 
 
+@pytest.mark.parametrize("option", ["--print", "--email"])
+def test_a_place_that_is_not_there_is_named(bundle: Path, option: str) -> None:
+    target = bundle.parent / "nowhere" / "letters"
+    finished = command("letters", bundle, option, target)
+    assert finished.code == 2
+    assert one_line(finished).startswith(f"error: {target}: cannot be written (No such file")
+
+
 # ---------------------------------------------------------------- e-mails
 
 
