@@ -255,8 +255,9 @@ def test_tricks_in_an_id_are_text_on_paper_too(paper: Printer) -> None:
     assert "{{ 7 * 7 }}</title>" in reading.text
 
 
-# The longest reasons that a letter may state push the options down.
-REASONS = tuple(f"{letter} {'reason ' * 20}" for letter in "ABCD")
+# The longest reasons that a letter may state, and a long notice, push the options down.
+REASONS = tuple(f"{letter} {'reason ' * 28}" for letter in "ABCD")
+DECIDED = {"decided": {"denied": "We have declined it. " + "This is how we decide. " * 30}}
 UK = {
     "slots": {name: EU["slots"].get(name, "Example Reports Ltd") for name in UK_SLOTS},
     "facts": dict.fromkeys(("solely_automated", "financial_service", "credit_agency_used"), True),
@@ -269,7 +270,7 @@ PROFILES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("reasons", [(), REASONS[:2], REASONS])
+@pytest.mark.parametrize("reasons", [(), REASONS[:1], REASONS[:2], REASONS])
 @pytest.mark.parametrize(
     ("profile", "language"),
     [(profile, language) for profile, (_, names) in PROFILES.items() for language in names],
@@ -279,16 +280,22 @@ def test_what_must_be_read_first_stands_on_the_sheet_of_the_options(
 ) -> None:
     given = reasons_file(tmp_path, *reasons) if reasons else None
     by = writer(
-        profile=profile, language=language, sign_off=SIGNED, reasons=given, **PROFILES[profile][0]
+        profile=profile,
+        language=language,
+        sign_off=SIGNED,
+        reasons=given,
+        words={language: DECIDED},
+        **PROFILES[profile][0],
     )
     path = tmp_path / "letter.pdf"
     path.write_bytes(paper.pdf(by.html(written(THREE_OPTIONS, by))))
     done = subprocess.run(["pdftotext", path, "-"], capture_output=True, check=True, text=True)
     sheets = [" ".join(sheet.split()) for sheet in done.stdout.split("\f")]
     options = [by.words.say("option.heading", number=number) for number in "123"]
+    fragile = by.words.say("option.fragile").partition(":")[0]
     places = {
         text: [number for number, sheet in enumerate(sheets) if text in sheet]
-        for text in (by.words.say("options.first"), *options)
+        for text in (by.words.say("options.first"), *options, fragile.rstrip("\xa0"))
     }
     assert len({tuple(numbers) for numbers in places.values()}) == 1, places
     assert all(len(numbers) == 1 for numbers in places.values())
