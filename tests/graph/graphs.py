@@ -1,6 +1,6 @@
 """Small graphs written in every format, and what it means for two graphs to be equal."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
+import pytest
 
+from recourse_audit.errors import InputError
 from recourse_audit.graph.graph import Graph, Kinds, Ties
 from recourse_audit.settings import GraphSettings
 
@@ -119,3 +121,14 @@ def _assert_same(first: object, other: object, name: str) -> None:
             assert first.tolist() == other.tolist(), name
     else:
         assert first == other, name
+
+
+def message_of(act: Callable[[], object]) -> str:
+    """The message of a call that must fail: one line, exit code 2."""
+    with pytest.raises(InputError) as caught:
+        act()
+    assert caught.value.exit_code == 2
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    message = str(caught.value)
+    assert "\n" not in message
+    return message

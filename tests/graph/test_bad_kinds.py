@@ -12,6 +12,7 @@ from recourse_audit.errors import GraphError, SettingsError
 from recourse_audit.graph.kinds import with_subject
 from recourse_audit.graph.readers import from_arrays, from_networkx, read_graph
 from recourse_audit.settings import GraphSettings, ModelSettings, SubjectColumn, parse_settings
+from tests.graph.graphs import message_of
 from tests.graph.kind_graphs import (
     FakeHeteroData,
     FakeTensor,
@@ -20,7 +21,6 @@ from tests.graph.kind_graphs import (
     write_npz,
     write_tables,
 )
-from tests.graph.test_bad_input import message_of
 
 PEOPLE = "id,income\np1,1.5\np2,2.0\n"
 EMPLOYERS = "id,size\ne1,40\ne2,7\n"

@@ -104,6 +104,13 @@ def test_styles_that_no_other_page_has_are_forgotten(monkeypatch: pytest.MonkeyP
     assert 200 < most < 300
 
 
+def test_lists_ask_for_no_features_of_fonts_which_leak_memory() -> None:
+    printer = Printer(Templates())
+    for text in TEXTS:
+        printer.pdf(STYLED.format(lang="en", style="", of_body="", text=text))
+    assert printer._fonts.font_features == {}
+
+
 def test_a_style_sheet_is_parsed_once_for_all_pages_that_have_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
