@@ -596,6 +596,9 @@ def test_every_language_has_its_own_words_for_reasons() -> None:
         page = read(report, words=named(language))
         assert not english & set(sentences(page)), language
         assert len(page.ladder) == len(LADDER)
+    french = read(report, words=named("fr")).text(".//div[@class='ladder']")
+    assert f"{SPACE}: P0005" in french
+    assert f"0,01{SPACE}: age" in french
 
 
 def test_a_set_of_single_ties_of_the_same_kind_is_not_the_only_one() -> None:
