@@ -34,10 +34,7 @@ class ReasonFinder:
         own, recourse = report.own_data, report.recourse
         if own is None or recourse is None or own.distance is None or own.distance <= 0:
             return ()
-        parts = [
-            *((Part(what="column", name=column.name), column.moves) for column in own.columns),
-            *((Part(what="ties", name=ties.kind), ties.moves) for ties in own.ties),
-        ]
+        parts = [(part, effect.moves) for part, effect in own.parts.items()]
         least = max(self._smallest * own.distance, self._noise)
         strong = [(part, moves) for part, moves in parts if moves is not None and moves >= least]
         movable = {

@@ -176,9 +176,8 @@ def say_letters(bundle: Path, made: "WrittenLetters") -> None:
     words = Words()
     for cause in sorted({cause for causes in made.refused.values() for cause in causes}):
         say(f"! {cause}: {words.say(f'cause.{cause}.todo')}")
-    notes = {note: words.say(f"note.{note}").removesuffix(".") for note in made.notes}
     for names, sentence in (
-        *((names, notes[note]) for note, names in made.notes.items()),
+        *((own, words.say(f"note.{note}").removesuffix(".")) for note, own in made.notes.items()),
         (made.open_slots, "letters stay drafts until these are filled in"),
         (made.unworded, "letters use these names as they are; give words for them in [words]"),
         (made.unknown_ids, "these ids in the addresses are not subjects of this audit"),

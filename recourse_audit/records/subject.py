@@ -101,6 +101,12 @@ class OwnData(Record):
     ties: tuple[OwnTies, ...] = ()
     pairs: tuple[OwnPair, ...] = ()
 
+    @property
+    def parts(self) -> dict[Part, OwnColumn | OwnTies]:
+        """Columns, then kinds of ties, by the part of the decision that they are."""
+        columns = {Part(what="column", name=column.name): column for column in self.columns}
+        return {**columns, **{Part(what="ties", name=ties.kind): ties for ties in self.ties}}
+
 
 class ReasonCandidate(Record):
     """A column or a kind of tie that counts against the subject, for a person to confirm.

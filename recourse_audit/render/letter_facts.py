@@ -155,6 +155,13 @@ class Letter:
         return tuple(tie for tie in self.ties_to_end if tie.count is not None and not tie.only)
 
 
+def protected_by_name(name: str, settings: Settings) -> str:
+    """The protected attribute that a column is named like; "" if there is none, or it is waived."""
+    waived = name in settings.recourse.not_protected
+    like = (own for own in settings.groups.attributes if relation_by_name(name, own) is not None)
+    return next((own for own in like if not waived or same_name(name, own)), "")
+
+
 class Vocabulary:
     """The names that a letter may use: only those that the settings themselves mention.
 
@@ -171,15 +178,8 @@ class Vocabulary:
         self._kinds = {kind for kind in kinds - never if not is_denied(kind)}
         self._rules = {rule.name: rule for rule in recourse.attributes}
         implied = {along.name for rule in recourse.attributes for along in rule.implies}
-        self._attributes = {
-            name
-            for name in {*self._rules, *implied}
-            if not any(
-                relation_by_name(name, protected) is not None
-                and (name not in recourse.not_protected or same_name(name, protected))
-                for protected in settings.groups.attributes
-            )
-        }
+        named = {*self._rules, *implied}
+        self._attributes = {name for name in named if not protected_by_name(name, settings)}
         self._refusals = set(settings.decision.classes) - set(settings.decision.favourable)
         self.only_refusal = len(self._refusals) == 1
 

@@ -2,13 +2,10 @@
 
 `reasons.csv` has one row per candidate. Staff write `yes` into `confirm`, may change the code or
 the text, may add rows of their own, and hand the file back; a letter states the confirmed rows
-only, in their order. A reason whose part of the data does not move the answer enough, counts for
-the person or may not be told, or that names no part at all, needs a note. The text of a reason is
-that of its code in the legal profile, the user's phrase for its part (`[words.LANG.reasons]`), or
-the name of the part; never a value. It must name nobody but its reader: it is compared with the id
-and the given names of everybody in the report, word by word; case, accents and punctuation make no
-difference, and whatever is spelled otherwise is not found. What looks like another person's name
-and is not can be allowed in the column `allow`, with semicolons between words.
+only, in their order. What the audit does not bear out needs a note. A reason must name nobody but
+its reader: it is compared with the id and the given names of everybody in the report, word by word;
+case, accents and punctuation make no difference, and what is spelled otherwise is not found. The
+column `allow` has words that look like another person's name and are not, between semicolons.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -21,10 +18,9 @@ from recourse_audit.graph.columns import near_matches
 from recourse_audit.records.bundle import SignedLetter, StatedReason
 from recourse_audit.records.recourse import MoveAction, Part, SetAction
 from recourse_audit.records.subject import OwnColumn, OwnTies, SubjectReport
-from recourse_audit.records.texts import Cell, fold, same_name, unguard, words_of
-from recourse_audit.recourse.proxies import relation_by_name
+from recourse_audit.records.texts import Cell, fold, unguard, words_of
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.letter_facts import OptionReader, Vocabulary
+from recourse_audit.render.letter_facts import OptionReader, Vocabulary, protected_by_name
 from recourse_audit.render.letter_inputs import Profile, Reason, read_rows
 from recourse_audit.settings import Settings
 
@@ -79,15 +75,10 @@ def read_reasons(path: Path, prefix: str = "") -> dict[str, tuple[ReasonRow, ...
 
 
 class Reasons:
-    """Proposes reasons to staff, and checks those that they confirm.
+    """Proposes reasons to staff, and checks those that they confirm in `rows`, by id.
 
     `words_in` gives the words of a language: a text that staff left as it was proposed in one
-    language is said in that of the letters. `rows` are what staff wrote, by id.
-
-    Raises
-    ------
-    SettingsError
-        `reasons.codes` has a code that is not in the list of the profile.
+    language is said in that of the letters.
     """
 
     def __init__(
@@ -114,13 +105,7 @@ class Reasons:
     def state(
         self, report: SubjectReport, before: SignedLetter | None = None
     ) -> tuple[StatedReason, ...]:
-        """The reasons that a letter states: those confirmed, or what it was signed with before.
-
-        Raises
-        ------
-        InputError
-            One of them needs a note or has an unknown code, or there are too many.
-        """
+        """The reasons that a letter states: those confirmed, or what it was signed with before."""
         own, most = report.subject.id, self._profile.max_reasons
         rows = [row for row in self.rows.get(own, ()) if row.confirmed]
         if len(rows) > most:
@@ -129,13 +114,12 @@ class Reasons:
                 f"allows {most}; keep the most important ones"
             )
         for row in rows:
-            part, objection = row.reason.part, self._object_to(report, row.reason.part)
-            if objection and not row.reason.note:
+            objection = "" if row.reason.note else self._object_to(report, row.reason.part)
+            if objection:
+                name = row.reason.part.name if row.reason.part else repr(row.reason.text)
                 raise InputError(
-                    f"{row.place}: {own} cannot be given the reason "
-                    f"{repr(row.reason.text) if part is None else part.name} as it is, because "
-                    f"{objection}; clear confirm, or say in the column note why it is a reason "
-                    "all the same"
+                    f"{row.place}: {own} cannot be given the reason {name} as it is, because "
+                    f"{objection}; clear confirm, or say in the column note why it is one"
                 )
         if not rows and before is not None:
             return before.reasons
@@ -166,7 +150,7 @@ class Reasons:
     def is_unchecked(self, report: SubjectReport, reason: StatedReason) -> bool:
         """Whether a reason rests on ties or on a protected attribute, and nobody has checked it."""
         delicate = self.kinds_of(reason) or self._proxy_of(report, reason.part)
-        return bool(delicate) and not reason.checked_by
+        return not reason.checked_by and bool(delicate)
 
     def kinds_of(self, reason: StatedReason) -> set[str]:
         """The kinds of ties that a reason rests on; of one in free words, those it speaks of."""
@@ -193,16 +177,13 @@ class Reasons:
                 f"{near_matches(code, known)}"
             )
         codes = {code, *([self._codes.get(part.name, "")] if part else [])}
-        languages = (self._language, *self._profile.languages) if reason.text else ()
-        proposed = any(
+        proposed = not reason.text or any(
             reason.text == self._text(part, each, self._words_in(language))
-            for language in languages
+            for language in (self._language, *self._profile.languages)
             for each in codes
             if each or part
         )
-        if reason.text and not proposed:
-            return reason
-        return replace(reason, text=self._text(part, code, self._words))
+        return replace(reason, text=self._text(part, code, self._words)) if proposed else reason
 
     def _text(self, part: Part | None, code: str, words: Words) -> str:
         """The text of a reason: of its code, else the user's phrase, else the name of its part."""
@@ -222,18 +203,16 @@ class Reasons:
         if part.what == "ties" and not self._may_name(report, part.name):
             return "a letter may not name this kind of tie"
         share, smallest = _share_of(report, part), self._settings.reasons.smallest
-        if any(candidate.part == part for candidate in report.reasons):
-            return ""
         if share is None:
             return "the audit does not know how far the answer moves without it"
         if share <= 0:
             return "it does not count against the person: without it, the answer would be no better"
-        if share < smallest:
-            return (
-                f"without it the answer moves by {share:.1%} of its distance to the cut-off, and a "
-                f"reason moves it by {smallest:.0%} (reasons.smallest)"
-            )
-        return ""
+        if share >= smallest or any(candidate.part == part for candidate in report.reasons):
+            return ""
+        return (
+            f"without it the answer moves by {share:.1%} of its distance to the cut-off, and a "
+            f"reason moves it by {smallest:.0%} (reasons.smallest)"
+        )
 
     def _may_name(self, report: SubjectReport, kind: str) -> bool:
         return OptionReader(report, self._vocabulary, self._settings).may_name(kind)
@@ -243,11 +222,7 @@ class Reasons:
         if part is None or part.what == "ties":
             return ""
         known = [candidate.proxy for candidate in report.reasons if candidate.part == part]
-        protected = self._settings.groups.attributes
-        waived = part.name in self._settings.recourse.not_protected
-        named = (name for name in protected if relation_by_name(part.name, name) is not None)
-        near = [name for name in named if not waived or same_name(name, part.name)]
-        return [*known, *near, ""][0]
+        return [*known, protected_by_name(part.name, self._settings)][0]
 
     def _figures(self, report: SubjectReport, part: Part | None) -> tuple[Cell, ...]:
         """From `answer_now` to `concerns`."""
@@ -278,19 +253,13 @@ class Reasons:
 
 def _effect_of(report: SubjectReport, part: Part | None) -> OwnColumn | OwnTies | None:
     """What the report knows of a part."""
-    own = report.own_data
-    if own is None or part is None:
-        return None
-    if part.what == "ties":
-        return next((ties for ties in own.ties if ties.kind == part.name), None)
-    return next((column for column in own.columns if column.name == part.name), None)
+    return None if part is None or report.own_data is None else report.own_data.parts.get(part)
 
 
 def _share_of(report: SubjectReport, part: Part | None) -> float | None:
     """How far the answer moves without a part, as a share of its distance to the cut-off."""
-    own, effect = report.own_data, _effect_of(report, part)
-    distance = (own.distance if own else None) or 0.0
-    moves = effect.moves if effect else None
+    distance = (report.own_data.distance if report.own_data else None) or 0.0
+    moves = getattr(_effect_of(report, part), "moves", None)
     return moves / distance if moves is not None and distance > 0 else None
 
 
@@ -303,20 +272,11 @@ def texts_of(reasons: Iterable[StatedReason]) -> tuple[Reason, ...]:
 
 
 class Mentions:
-    """Looks for other people in reasons.
+    """Looks for other people in reasons, by id and by the names that a file gives in `columns`.
 
-    Parameters
-    ----------
-    reasons
-        What staff wrote, in which a person may allow a false alarm, word by word.
-    names, columns
-        A file of everybody's names, and the columns of it that hold names; all if none are given.
-    everybody
-        Gives all ids of the graph, for people whose report does not show all of their neighbours.
-        Ids that are ordinary words or numbers are not looked up: among a million people, some are.
-    prefix
-        What ids of people begin with in a graph of several kinds of nodes: "person:". Reasons may
-        name nodes with their kind or without.
+    `everybody` gives all ids of the graph, for people whose report does not show all of their
+    neighbours; ids that are ordinary words or numbers are then not looked up: among a million
+    people, some are. In a graph of several kinds ids begin with a `prefix`, which reasons may omit.
     """
 
     def __init__(

@@ -1,13 +1,8 @@
 """The letters of a finished bundle, as HTML and PDF, in `letters/`; and which are signed off.
 
 Letters are drafts without a date until somebody signs them off by name, if nothing speaks against
-them. Eight things do: an option that often failed its tests (`fragile`), a detail that the profile
-prints and nobody gave (`incomplete`), no reason that a person has confirmed (`no-reason`), a legal
-profile that is not for such decisions (`profile`), options that only change ties while no reason
-rests on them (`ties-only`), a reason that rests on ties or on a protected attribute and that nobody
-has checked (`unchecked`), a far end that may not be named (`unnamed`), and no reviewer
-(`unreviewed`). Each needs its own word to be accepted, and only for letters that are named. What is
-refused stays a draft and is listed with its causes in `signing.csv`. `reasons.csv` has the
+them: each of the `CAUSES` needs its own word to be accepted, and only for letters that are named.
+What is refused stays a draft and is listed with its causes in `signing.csv`. `reasons.csv` has the
 candidates for reasons and what staff wrote about them, which holds for later commands.
 
 Letters that were signed off before stay as they are, byte for byte: they may have been sent, and
@@ -39,6 +34,7 @@ from recourse_audit.records.bundle import (
     Review,
     SignedLetter,
     SignOff,
+    StatedReason,
 )
 from recourse_audit.records.codec import SIGNED_LETTER
 from recourse_audit.records.subject import SubjectReport
@@ -182,9 +178,9 @@ class WrittenLetters:
 class Entry:
     """A letter in the table of the folder: whether it is signed, and what speaks against it.
 
-    `notes` keep nobody from signing it. `draft` is the fingerprint of the letter before it is
-    signed. `signed` is None for a draft. `kept` says that its files stay as they are: if it is
-    signed, it was so before. `summary` is that of its writer.
+    `notes` keep nobody from signing it; `reasons` are those it states. `draft` is the fingerprint
+    of the letter before it is signed. `signed` is None for a draft. `kept` says that its files stay
+    as they are: if it is signed, it was so before. `summary` is that of its writer.
     """
 
     id: str
@@ -194,6 +190,7 @@ class Entry:
     draft: str
     review: Review | None
     notes: tuple[LetterNote, ...] = ()
+    reasons: tuple[StatedReason, ...] = ()
     signed: SignedLetter | None = None
     kept: bool = False
     summary: tuple[str, str, str] = ("", "", "")
@@ -267,17 +264,11 @@ def write_letters(
         signed=maker.new_signatures,
         signed_before=sum(entry.signed is not None and entry.kept for entry in entries),
         refused={entry.id: entry.against for entry in entries if entry.status == "refused"},
-        notes={
-            note: own
-            for note in LETTER_NOTES
-            if (own := tuple(e.id for e in asked_for if note in e.notes))
-        },
+        notes={n: tuple(e.id for e in asked_for if n in e.notes) for n in LETTER_NOTES},
         open_slots=writer.open_slots,
         unworded=writer.unworded,
         unknown_ids=tuple(sorted(set(writer.addresses) - set(names.values()))),
-        unaddressed=tuple(
-            e.id for e in entries if writer.addresses and e.id not in writer.addresses
-        ),
+        unaddressed=tuple(e.id for e in entries if e.id not in (writer.addresses or [e.id])),
         unprintable=()
         if there or printer is None
         else _unprintable(derived.folder, names, printer),
@@ -344,27 +335,15 @@ def _plan(
                 )
             changed += [] if signed is None else [own]
             continue
-        stated = writer.reasons.state(report, signed)
-        reasons += csv_lines(writer.reasons.table_rows(report, stated))
+        entry = decide(writer, report, draft, file, signing, reviews, signed)
+        reasons += csv_lines(writer.reasons.table_rows(report, entry.reasons))
+        entries[number] = entry
         if signed is None:
-            entry = decide(writer, report, draft, file, signing, reviews)
             # Reasons are checked against a file of names, which may be another one now.
             same = signing.ids is not None and drafts.get(number) == entry.draft
             kept = same and entry.signed is None and not draft.reasons
             entries[number] = replace(entry, kept=kept)
             continue
-        entries[number] = Entry(
-            id=signed.id,
-            letter=file,
-            status="signed",
-            against=signed.accepted,
-            draft=writer.fingerprint(draft),
-            review=signed.review,
-            notes=tuple(writer.notes(report, draft, stated)),
-            summary=writer.summary(draft),
-            signed=signed,
-            kept=True,
-        )
         again = writer.facts(report, signed, signed.sign_off)
         old = _files_of(derived.folder, file)[f"{file}.html"].decode("utf-8", "replace")
         if again is None or _body(old) != _body(writer.html(again)):
@@ -387,26 +366,30 @@ def decide(
     file: str,
     signing: Signing,
     reviews: Mapping[str, Review],
+    before: SignedLetter | None = None,
 ) -> Entry:
-    """Sign a letter off, refuse that, or leave it a draft, and say why."""
+    """Sign a letter off, refuse that, or leave it as it is, and say why."""
     own, draft = str(letter.reference), writer.fingerprint(letter)
-    review = reviews.get(own)
-    if review is not None and review.draft not in ("", draft):
+    review = reviews.get(own) if before is None else before.review
+    if review is not None and review.draft not in ("", draft) and before is None:
         review = None
-    stated = writer.reasons.state(report)
+    stated = writer.reasons.state(report, before)
     against: tuple[Cause, ...] = tuple(writer.causes(report, letter, stated))
     against += () if review is not None else ("unreviewed",)
     entry = Entry(
         id=own,
         letter=file,
-        status="draft",
-        against=against,
+        status="draft" if before is None else "signed",
+        against=against if before is None else before.accepted,
         draft=draft,
         review=review,
         notes=tuple(writer.notes(report, letter, stated)),
+        reasons=stated,
+        signed=before,
+        kept=before is not None,
         summary=writer.summary(letter),
     )
-    if signing.by is None or not signing.names(own):
+    if before is not None or signing.by is None or not signing.names(own):
         return entry
     if not signing.accept.issuperset(against):
         return replace(entry, status="refused")
