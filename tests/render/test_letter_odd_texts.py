@@ -69,7 +69,7 @@ def paper() -> Printer:
         ("P" * 300, {}, 1),
         (LONG, {}, 1),
         (OWN, words(LONG), 2),
-        (OWN, words(LONG) | {"sender": LONG, "about": LONG, "contact": [LONG]}, 2),
+        (OWN, words(LONG) | {"sender": LONG, "about": LONG, "contact": [LONG]}, 3),
         (ARABIC * 30, words(ARABIC) | {"sender": ARABIC, "about": ARABIC}, 1),
         (EMOJI, words(EMOJI), 1),
         (OWN, {"words": {"en": {"ties": {"guarantor": {"end": [EMOJI, "{count} " + ARABIC]}}}}}, 1),
