@@ -107,10 +107,14 @@ class Words:
         """A message as it is in the catalogue: one text, or one per plural form."""
         return self._forms[key]
 
-    def find_missing(self, other: "Words", file: str) -> list[str]:
-        """The messages in a file of another catalogue that this one lacks, or a form of them."""
-        files = (key for key, name in other._files.items() if name.endswith(f"/{file}"))
-        return [key for key in files if key not in self._forms]
+    def check_complete(self, file: str, english: "Words") -> None:
+        """Refuse to go on without a message of a file, or a form of it."""
+        for key, name in english._files.items():
+            if name.endswith(f"/{file}") and key not in self._forms:
+                raise TemplateError(
+                    f"wording/{self.language}: lacks the message {key!r} of {file}, or one of its "
+                    "plural forms; copy it from wording/en and translate it"
+                )
 
     def of_kinds(self, *, several: bool) -> "Words":
         """The same words, for a graph of several kinds of nodes, or of one."""

@@ -18,10 +18,12 @@ from recourse_audit.graph.columns import near_matches
 from recourse_audit.records.bundle import SignedLetter, StatedReason
 from recourse_audit.records.recourse import MoveAction, Part, SetAction
 from recourse_audit.records.subject import OwnColumn, OwnTies, SubjectReport
-from recourse_audit.records.texts import Cell, fold, unguard, words_of
-from recourse_audit.render.i18n import Words
+from recourse_audit.records.texts import Cell, fold, unguard
+from recourse_audit.records.texts import words_of as split_text
+from recourse_audit.render.i18n import Words, words_of
 from recourse_audit.render.letter_facts import OptionReader, Vocabulary, protected_by_name
 from recourse_audit.render.letter_inputs import Profile, Reason, read_rows
+from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings
 
 LONGEST = 200
@@ -77,19 +79,19 @@ def read_reasons(path: Path, prefix: str = "") -> dict[str, tuple[ReasonRow, ...
 class Reasons:
     """Proposes reasons to staff, and checks those that they confirm in `rows`, by id.
 
-    `words_in` gives the words of a language: a text that staff left as it was proposed in one
-    language is said in that of the letters.
+    A text that staff left as it was proposed in one language is said in that of the letters.
     """
 
     def __init__(
         self,
         settings: Settings,
         profile: Profile,
-        words_in: Callable[[str], Words],
+        pages: Templates,
+        words: Words,
         rows: Mapping[str, tuple[ReasonRow, ...]],
     ) -> None:
         self._settings, self._profile, self.rows = settings, profile, rows
-        self._words_in, self._words = cache(words_in), words_in(settings.letters.language)
+        self._words, self._words_in = words, cache(lambda name: words_of(settings, name, pages))
         self._language = settings.letters.language.partition("_")[0]
         self._vocabulary = Vocabulary(settings)
         self._codes = settings.reasons.codes
@@ -293,7 +295,7 @@ class Mentions:
         self._everybody = everybody
         self._ids: dict[tuple[str, ...], str] | None = None
         for own, rows in reasons.items():
-            self._allowed[own] = {words_of(w) for row in rows for w in row.allow.split(";")}
+            self._allowed[own] = {split_text(w) for row in rows for w in row.allow.split(";")}
         for _, own, row in () if names is None else read_rows(names, prefix, columns):
             given = [row[column] for column in columns or row]
             self._names.setdefault(own, []).extend(filter(None, given))
@@ -301,37 +303,34 @@ class Mentions:
     def find(
         self, report: SubjectReport, reasons: Collection[StatedReason]
     ) -> tuple[tuple[str, str], ...]:
-        """Everybody else whom reasons name, and by which words, in the order of their ids."""
+        """Whom else reasons name, and by which words that nobody has allowed, by id."""
         if not reasons:
             return ()
         own, near = report.subject.id, report.ego_network
-        mine = {words_of(name) for name in (*self._ids_of(own), *self._names.get(own, ()))}
-        runs = {run for reason in reasons for run in _runs(words_of(reason.text))}
+        mine = {split_text(name) for name in (*self._ids_of(own), *self._names.get(own, ()))}
+        runs = {run for reason in reasons for run in _runs(split_text(reason.text))}
         mentions = {
             (person, name)
             for person in others_in(report)
             for name in (*self._ids_of(person), *self._names.get(person, ()))
-            if (words := words_of(name)) in runs and words not in mine
+            if (words := split_text(name)) in runs and words not in mine
         }
         if near is not None and near.shown < near.total:
             known = {person for person, _ in mentions} | {own}
             ids = self._all_ids()
             mentions |= {(ids[run], ids[run]) for run in runs if ids.get(run, own) not in known}
-        return tuple(sorted(mentions))
+        allowed = self._allowed.get(own, ())
+        return tuple(sorted(item for item in mentions if split_text(item[1]) not in allowed))
 
     def _ids_of(self, node: str) -> tuple[str, ...]:
         """The id of a node, and without its kind if it has one."""
         return (node, node.partition(":")[2]) if self._prefix and ":" in node else (node,)
 
-    def is_allowed(self, own: str, text: str) -> bool:
-        """Whether a person has allowed this very word in the reasons for a subject."""
-        return words_of(text) in self._allowed.get(own, ())
-
     def _all_ids(self) -> dict[tuple[str, ...], str]:
         if self._ids is None:
             self._ids = {}
             for name in self._everybody():
-                for words in map(words_of, self._ids_of(name)):
+                for words in map(split_text, self._ids_of(name)):
                     if len(words) > 1 or (words and not (words[0].isdigit() or words[0].isalpha())):
                         self._ids.setdefault(words, name)
         return self._ids

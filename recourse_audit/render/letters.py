@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from recourse_audit.bundle.manifest import digest_of
-from recourse_audit.errors import InputError, SettingsError, TemplateError
+from recourse_audit.errors import InputError, SettingsError
 from recourse_audit.records.bundle import Cause, LetterNote, SignedLetter, SignOff, StatedReason
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.recourse.deny_list import is_denied
@@ -52,14 +52,6 @@ class LetterWriter:
     where a report does not show all neighbours. `open_slots` are keys of the settings without which
     letters cannot be signed off, `unworded` names that letters use as they are, `given` what the
     file of reasons has by id, and `addresses` where letters go.
-
-    Raises
-    ------
-    TemplateError
-        The catalogue of the language lacks a message, or one of its forms.
-    SettingsError
-        The letters are signed off with slots still empty or facts undeclared; or `letters.about`
-        has texts, but none in the language of the letters.
     """
 
     def __init__(
@@ -84,11 +76,7 @@ class LetterWriter:
         if profile.country and not country:
             language = f"{language}_{profile.country}"
         self.words = self._words = words_of(settings, language, pages)
-        for key in self._words.find_missing(words_of(settings, "en", pages), CATALOGUE):
-            raise TemplateError(
-                f"wording/{self._language}: lacks the message {key!r} of {CATALOGUE}, or one of "
-                "its plural forms; copy it from wording/en and translate it"
-            )
+        self._words.check_complete(CATALOGUE, words_of(settings, "en", pages))
         self._about = about_in(self._settings)
         self.open_slots = profile.open_keys(self._settings)
         self.unworded = find_unworded(settings, self._words, names_class=profile.names_class)
@@ -99,36 +87,23 @@ class LetterWriter:
         self.given = {} if reasons is None else read_reasons(reasons, prefix)
         details = profile.details
         self.addresses = {} if addresses is None else read_addresses(addresses, details, prefix)
-        self.reasons = Reasons(
-            settings,
-            profile,
-            lambda name: (
-                self._words if name == self._settings.language else words_of(settings, name, pages)
-            ),
-            kept | self.given,
-        )
-        self._mentions = Mentions(
-            self.reasons.rows, names, self._settings.name_columns, everybody, prefix
-        )
+        rows = kept | self.given
+        self.reasons = Reasons(settings, profile, pages, self._words, rows)
+        self._mentions = Mentions(rows, names, self._settings.name_columns, everybody, prefix)
         made_of = settings.model_dump_json(include={"audit", "letters", "reasons", "words"})
         self._made_of = f"{version('recourse-audit')}{pages.digest()}{made_of}"
 
     def letter(self, report: SubjectReport, *, signed: bool = True) -> Letter | None:
         """What is said to one subject; None if there is no letter; a draft if it is not `signed`.
 
-        Raises
-        ------
-        InputError
-            A reason names another person.
+        Reasons that name another person are refused.
         """
-        own = report.subject.id
         for person, text in self._mentions.find(report, self.reasons.state(report)):
-            if not self._mentions.is_allowed(own, text):
-                raise InputError(
-                    f"a reason given for {own} names another person, {person}: it contains "
-                    f"{text!r}; reword it, or, if something else is meant, put "
-                    f"{text!r} into the column allow of the reasons"
-                )
+            raise InputError(
+                f"a reason given for {report.subject.id} names another person, {person}: it "
+                f"contains {text!r}; reword it, or, if something else is meant, put {text!r} into "
+                "the column allow of the reasons"
+            )
         return self.facts(report, None, self._sign_off if signed else None)
 
     def facts(
