@@ -52,17 +52,13 @@ def reasons_of(
     changes, reasons = np.array([*levels.values()]).reshape(-1, 2, person.size).swapaxes(0, 1)
     in_vain = (changes * (reasons > 0) < 2).all(axis=0)
     level = (reasons > 0).any(axis=0) * (1 + in_vain * (1 + (reasons != 1).all(axis=0)))
-    count = partial(_count, inputs, person)
-    return count(level, "reasons", ("reasons", "none_flips", "all_fixed")), tuple(
-        PartFigures(
-            part=part,
-            changes=count(
-                change, "reason_parts", ("permitted", "flips"), (change == 1) & (reason == 0)
-            ),
-            reasons=count(reason, "reason_parts", ("reason", "fixed")),
-        )
-        for part, (change, reason) in levels.items()
-    )
+    count, figures = partial(_count, inputs, person), []
+    for part, (change, reason) in levels.items():
+        spare = (change == 1) & (reason == 0) if change.any() else None
+        by_change = count(change, ("permitted", "flips"), "reason_parts", spare)
+        by_reason = count(reason, ("reason", "fixed"), "reason_parts")
+        figures.append(PartFigures(part=part, changes=by_change, reasons=by_reason))
+    return count(level, ("reasons", "none_flips", "all_fixed"), "reasons"), tuple(figures)
 
 
 def _read_levels(store: sqlite3.Connection, person: Ints) -> dict[Part, Ints]:
@@ -79,50 +75,42 @@ def _count(
     inputs: Inputs,
     person: Ints,
     level: Ints,
-    part: ReasonPart,
     names: tuple[ReasonMeasure, ...],
+    part: ReasonPart,
     spare: Mask | None = None,
 ) -> ReasonFigures:
     """Count people by how many measures they have: everybody, and groups, as far as that passes.
 
-    What everybody has, or nobody, passes. That all reasons are fixed is always said of everybody,
-    as having an option is. Each group needs enough people who are `spare`, if that is given.
+    That all reasons are fixed, the third, is always said of everybody, as having an option is.
+    Each group needs enough people who are `spare`, if that is given.
     """
-    design, smallest = inputs.design, inputs.design.smallest
-    divide = [place for place in range(len(names)) if np.unique(level > place).size > 1]
-    same = [place for place in range(len(names)) if place not in divide]
+    design, every = inputs.design, [*range(len(names))]
 
     def choose(table: Grouping | None, among: list[int], always: list[int]) -> list[int]:
         """As many measures as pass; whoever has that of `always`, the last one, is in no cell."""
         groups = [rows for rows in table.split(person) if rows.size] if table else [slice(None)]
         runs = [among[slice(*ends)] for ends in combinations(range(len(among) + 1), 2)]
-        if spare is not None and min(spare[rows].sum() for rows in groups) < smallest:
+        if spare is not None and min(spare[rows].sum() for rows in groups) < design.smallest:
             runs = []
         for run in sorted(runs, key=lambda run: (-len(run), -run[0])):
             labels = np.sum([level > place for place in run], axis=0)
             cells = [np.bincount(labels[rows], minlength=len(run) + 1) for rows in groups]
             counts = np.array(cells)[:, : len(run) + 1 - len(always)]
-            if run[len(run) - len(always) :] == always and is_divisible(counts, smallest):
+            if run[len(run) - len(always) :] == always and is_divisible(counts, design.smallest):
                 break
         else:
             run = always
-        if run != divide:
+        if run != every:
             design.leave_out(table, part)
         return run
 
     def rates(rows: Ints | slice, places: list[int]) -> dict[ReasonMeasure, Rate]:
         return {names[place]: inputs.rate(level[rows] > place) for place in places}
 
-    shown = choose(None, divide, [place for place in divide if names[place] == "all_fixed"])
-    return ReasonFigures(
-        overall=rates(slice(None), sorted(shown + same)),
-        by_group={
-            table.name: {
-                name: rates(rows, sorted(kept + same))
-                for name, rows in zip(table.labels, table.split(person), strict=True)
-                if rows.size
-            }
-            for table in design.single
-            if table.outcomes and (kept := choose(table, shown, []))
-        },
-    )
+    shown = choose(None, every, every[2:])
+    by_group = {}
+    for table in (table for table in design.single if table.outcomes):
+        if kept := choose(table, shown, []):
+            groups = zip(table.labels, table.split(person), strict=True)
+            by_group[table.name] = {name: rates(rows, kept) for name, rows in groups if rows.size}
+    return ReasonFigures(overall=rates(slice(None), shown), by_group=by_group)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.groups import measures, tables
+from recourse_audit.groups import measures, reasons, tables
 from tests.groups.attacker import attack
 from tests.groups.populations import attack_population
 from tests.groups.stores import Person, report_on, settings
@@ -36,6 +36,7 @@ def always(*_: Any) -> bool:
     [
         pytest.param(tables, "has_few", nothing_is_few, 4, id="small groups are shown"),
         pytest.param(tables, "is_divisible", always, 14, id="any division is shown"),
+        pytest.param(reasons, "is_divisible", always, 4, id="any division by reasons is shown"),
         pytest.param(measures, "_quartiles_hide", always, 10, id="all quartiles are shown"),
     ],
 )

@@ -180,6 +180,16 @@ def test_page_terminal_and_csv_say_the_same() -> None:
     assert rows["origin", "north", "column savings: flips"] == ("14", "54")
 
 
+def test_an_attribute_of_neighbours_has_its_table_too() -> None:
+    people = people_of(north={FIXED: 20, FLIPS: 20}, south={FIXED: 20, FLIPS: 20})
+    for person in people:
+        person.groups = {"works_at.sector": person.groups["origin"]}
+    pages = ReadGroups(report_on(people, settings("works_at.sector")))
+    [caption] = [caption for caption in pages.captions if caption.startswith("Single reasons")]
+    assert caption == "Single reasons and changes, by works at.sector"
+    assert pages.tables(caption)[0].cells[0] == "north"
+
+
 # ---------------------------------------------------------------- a real audit, counted again
 
 
