@@ -6,6 +6,7 @@ can check what people were told, by whom and when. Rows are only ever added.
 
 import csv
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from hashlib import sha256
 from io import StringIO
 from pathlib import Path
@@ -29,7 +30,9 @@ def read_register(folder: Path) -> tuple[SentLetter, ...]:
     """The rows of the register in a folder of letters; refused unless we would write the same."""
     content = read_plain(folder / REGISTER)
     text = register_text(()) if content is None else content.decode("utf-8", "replace")
-    cells = [*csv.reader(StringIO(text, newline=""))][1:]
+    cells: list[list[str]] = []
+    with suppress(csv.Error):
+        cells = [*csv.reader(StringIO(text, newline=""))][1:]
     rows = [dict(zip(COLUMNS, map(unguard, line), strict=False)) for line in cells]
     rows = [row | {"number": str(place)} for place, row in enumerate(rows, 1)]
     if register_text(rows) != text:

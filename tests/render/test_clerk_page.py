@@ -127,7 +127,9 @@ def test_a_row_says_what_is_to_do_and_what_is_done(chromium: Browser, path: Path
             "✓ Signed by J. Example on 17 November 2026",
             "✓ Signed despite: Fragile option, Review of the draft",
         ]
-        assert cell(page, "P1", "todo") == ["✓ Sent by post on 18 November 2026, register no. 4"]
+        assert cell(page, "P1", "todo") == [
+            "✓ Sent by post on 18 November 2026, register no.\N{NO-BREAK SPACE}4"
+        ]
         assert cell(page, "P9", "due") == ["26 Nov 2026"]
         assert cell(page, "P1", "due") == []
         says = {own: cell(page, own, "says") for own in ("P5", "P7", "P3", "P2")}

@@ -278,7 +278,7 @@ def test_a_row_says_what_was_sent_by_whom_and_who_signed_it(bundle: Path, ids: l
     }
     assert verify_bundle(bundle).problems == ()
     page = (bundle / "letters" / "index.html").read_text(encoding="utf-8")
-    assert "✓ Sent by post on 5 March 2026, register no. 1" in page
+    assert "✓ Sent by post on 5 March 2026, register no.\N{NO-BREAK SPACE}1" in page
 
 
 def test_what_is_not_named_is_every_signed_letter_that_was_not_sent(
@@ -410,7 +410,13 @@ def test_a_register_that_was_edited_is_reported_and_never_used(
     record(bundle)
     register = bundle / "letters" / "register.csv"
     head, first, second = register.read_text(encoding="utf-8").splitlines(keepends=True)
-    for text in (head + second, head + first.replace("M. Post", "N. Post") + second, "", "\0"):
+    for text in (
+        head + second,
+        head + first.replace("M. Post", "N. Post") + second,
+        "",
+        "x" * 200_000,
+        "\0",
+    ):
         register.write_text(text, encoding="utf-8")
         problems = verify_bundle(bundle).problems
         assert "letters/register.csv: was changed" in problems
