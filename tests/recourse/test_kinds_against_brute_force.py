@@ -21,6 +21,7 @@ from recourse_audit.audit.report import explain
 from recourse_audit.graph.columns import to_strings
 from recourse_audit.records.recourse import Action, MoveAction, Option, Recourse, TieAction
 from recourse_audit.settings import parse_settings
+from tests.cases import long_after
 from tests.model.kind_files import settings_for
 from tests.search.test_kinds_against_reference import KindOracle, World, random_world
 
@@ -45,7 +46,7 @@ POLICIES: tuple[Rules, ...] = (
         {"kind": "*", "allow": ["add", "move"], "to": "near", "cost": 0.5},
     ],
 )
-CASES = [(name, seed) for name in ("flat", "gcn", "rgcn") for seed in range(16)]
+SEEDS = range(16)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +187,8 @@ def with_actions(world: World, subject: int, actions: Sequence[Action]) -> tuple
     return tuple(rows)
 
 
-@pytest.mark.parametrize(("name", "seed"), CASES)
+@pytest.mark.parametrize("seed", long_after(8, SEEDS))
+@pytest.mark.parametrize("name", ["flat", "gcn", "rgcn"])
 def test_recourse_over_kinds_equals_the_brute_force(name: str, seed: int) -> None:
     world, rules = random_world(1000 + seed), POLICIES[seed % len(POLICIES)]
     oracle = KindOracle(name)
@@ -260,9 +262,9 @@ def count_sharing(world: World, action: MoveAction) -> int | None:
 
 def test_the_random_worlds_hold_moves_that_work_and_people_for_whom_nothing_does() -> None:
     kinds = Counter[str]()
-    for name, seed in CASES[:16]:
+    for seed in SEEDS[:8]:
         world, rules = random_world(1000 + seed), POLICIES[seed % len(POLICIES)]
-        oracle = KindOracle(name)
+        oracle = KindOracle("flat")
         for person in range(world.people):
             truth = Truth(world, rules, oracle, person)
             if truth.now[person] > 0:
@@ -271,14 +273,15 @@ def test_the_random_worlds_hold_moves_that_work_and_people_for_whom_nothing_does
             kinds["nothing"] += bool(truth.changes) and not good
             kinds["move"] += any(c.old is not None and c.new is not None for g in good for c in g)
             kinds["refused"] += 1
-    assert kinds["nothing"] > 5
+    assert kinds["nothing"] > 2
     assert kinds["move"] > 5
 
 
+@pytest.mark.parametrize("seeds", long_after(1, [SEEDS[:4], SEEDS[4:12]]))
 @pytest.mark.parametrize("name", ["rgcn", pytest.param("flat", marks=pytest.mark.long)])
-def test_a_move_typed_by_hand_is_answered_like_the_brute_force(name: str) -> None:
+def test_a_move_typed_by_hand_is_answered_like_the_brute_force(name: str, seeds: range) -> None:
     tried = 0
-    for seed in range(12):
+    for seed in seeds:
         world, rules = random_world(1000 + seed), POLICIES[2]
         oracle, audit = KindOracle(name), open_world(world, name, rules, budget=1, draws=0)
         for person in range(world.people):
@@ -299,4 +302,4 @@ def test_a_move_typed_by_hand_is_answered_like_the_brute_force(name: str) -> Non
                 )
                 assert report.what_if.forbidden == ()
                 tried += 1
-    assert tried > 20
+    assert tried > 1.5 * len(seeds)
