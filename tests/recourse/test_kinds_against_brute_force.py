@@ -260,9 +260,12 @@ def count_sharing(world: World, action: MoveAction) -> int | None:
     return len({a for number, a, b in world.ties_by_relation if (number, b) == (kind, to)})
 
 
-def test_the_random_worlds_hold_moves_that_work_and_people_for_whom_nothing_does() -> None:
+@pytest.mark.parametrize(("seeds", "least"), [(SEEDS[:8], 3), (SEEDS, 6)])
+def test_the_random_worlds_hold_moves_that_work_and_people_for_whom_nothing_does(
+    seeds: range, least: int
+) -> None:
     kinds = Counter[str]()
-    for seed in SEEDS[:8]:
+    for seed in seeds:
         world, rules = random_world(1000 + seed), POLICIES[seed % len(POLICIES)]
         oracle = KindOracle("flat")
         for person in range(world.people):
@@ -273,8 +276,8 @@ def test_the_random_worlds_hold_moves_that_work_and_people_for_whom_nothing_does
             kinds["nothing"] += bool(truth.changes) and not good
             kinds["move"] += any(c.old is not None and c.new is not None for g in good for c in g)
             kinds["refused"] += 1
-    assert kinds["nothing"] > 2
-    assert kinds["move"] > 5
+    assert kinds["nothing"] >= least
+    assert kinds["move"] >= least
 
 
 @pytest.mark.parametrize("seeds", long_after(1, [SEEDS[:4], SEEDS[4:12]]))
