@@ -22,7 +22,7 @@ from recourse_audit.records.texts import Cell, fold, unguard
 from recourse_audit.records.texts import words_of as split_text
 from recourse_audit.render.i18n import Words, words_of
 from recourse_audit.render.letter_facts import OptionReader, Vocabulary, protected_by_name
-from recourse_audit.render.letter_inputs import Profile, Reason, read_rows
+from recourse_audit.render.letter_inputs import Profile, read_rows
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings
 
@@ -77,7 +77,7 @@ def read_reasons(path: Path, prefix: str = "") -> dict[str, tuple[ReasonRow, ...
 
 
 class Reasons:
-    """Proposes reasons to staff, and checks those that they confirm in `rows`, by id.
+    """Proposes reasons to staff, and checks those that they confirm.
 
     A text that staff left as it was proposed in one language is said in that of the letters.
     """
@@ -88,9 +88,9 @@ class Reasons:
         profile: Profile,
         pages: Templates,
         words: Words,
-        rows: Mapping[str, tuple[ReasonRow, ...]],
+        mentions: "Mentions",
     ) -> None:
-        self._settings, self._profile, self.rows = settings, profile, rows
+        self._settings, self._profile, self._mentions = settings, profile, mentions
         self._words, self._words_in = words, cache(lambda name: words_of(settings, name, pages))
         self._language = settings.letters.language.partition("_")[0]
         self._vocabulary = Vocabulary(settings)
@@ -109,7 +109,7 @@ class Reasons:
     ) -> tuple[StatedReason, ...]:
         """The reasons that a letter states: those confirmed, or what it was signed with before."""
         own, most = report.subject.id, self._profile.max_reasons
-        rows = [row for row in self.rows.get(own, ()) if row.confirmed]
+        rows = [row for row in self._mentions.rows.get(own, ()) if row.confirmed]
         if len(rows) > most:
             raise InputError(
                 f"{rows[most].place}: {own} has {len(rows)} confirmed reasons, and the profile "
@@ -123,15 +123,19 @@ class Reasons:
                     f"{row.place}: {own} cannot be given the reason {name} as it is, because "
                     f"{objection}; clear confirm, or say in the column note why it is one"
                 )
-        if not rows and before is not None:
-            return before.reasons
-        return tuple(map(self._settle, rows))
+        stated = tuple(map(self._settle, rows))
+        for person, text in self._mentions.find(report, stated):
+            raise InputError(
+                f"a reason given for {own} names another person, {person}: it contains {text!r}; "
+                f"reword it, or, if something else is meant, put {text!r} into the column allow"
+            )
+        return before.reasons if before is not None and not stated else stated
 
     def table_rows(
         self, report: SubjectReport, stated: tuple[StatedReason, ...]
     ) -> Iterator[tuple[Cell, ...]]:
         """The rows of one person: what staff wrote, and the candidates that are not among it."""
-        rows = self.rows.get(report.subject.id, ())
+        rows = self._mentions.rows.get(report.subject.id, ())
         reasons = [(self._settle(row), row.confirmed, row.allow) for row in rows]
         if not any(row.confirmed for row in rows):
             reasons = [*((reason, True, "") for reason in stated), *reasons]
@@ -164,10 +168,7 @@ class Reasons:
 
     def is_fixed(self, report: SubjectReport, part: Part | None) -> bool:
         """Whether no permitted change of a part moves the answer noticeably."""
-        measured = () if report.recourse is None else report.recourse.responsiveness
-        known = [candidate.fixed for candidate in report.reasons if candidate.part == part]
-        permitted = any(item.part == part for item in measured)
-        return part is not None and (known[0] if known else not permitted)
+        return any(candidate.part == part and candidate.fixed for candidate in report.reasons)
 
     def _settle(self, row: ReasonRow) -> StatedReason:
         """A row as a reason: a text that staff left as it was proposed is said anew."""
@@ -265,17 +266,13 @@ def _share_of(report: SubjectReport, part: Part | None) -> float | None:
     return moves / distance if moves is not None and distance > 0 else None
 
 
-def texts_of(reasons: Iterable[StatedReason]) -> tuple[Reason, ...]:
-    """What a letter says of its reasons."""
-    return tuple(Reason(reason.text) for reason in reasons)
-
-
 # ---------------------------------------------------------------- other people in reasons
 
 
 class Mentions:
     """Looks for other people in reasons, by id and by the names that a file gives in `columns`.
 
+    `rows` are what staff wrote, by id, with the words that they allow.
     `everybody` gives all ids of the graph, for people whose report does not show all of their
     neighbours; ids that are ordinary words or numbers are then not looked up: among a million
     people, some are. In a graph of several kinds ids begin with a `prefix`, which reasons may omit.
@@ -283,19 +280,16 @@ class Mentions:
 
     def __init__(
         self,
-        reasons: Mapping[str, tuple[ReasonRow, ...]],
+        rows: Mapping[str, tuple[ReasonRow, ...]],
         names: Path | None,
         columns: Collection[str],
         everybody: Callable[[], Iterable[str]],
         prefix: str = "",
     ) -> None:
-        self._prefix = prefix
-        self._allowed: dict[str, set[tuple[str, ...]]] = {}
+        self.rows, self._prefix = rows, prefix
         self._names: dict[str, list[str]] = {}
         self._everybody = everybody
         self._ids: dict[tuple[str, ...], str] | None = None
-        for own, rows in reasons.items():
-            self._allowed[own] = {split_text(w) for row in rows for w in row.allow.split(";")}
         for _, own, row in () if names is None else read_rows(names, prefix, columns):
             given = [row[column] for column in columns or row]
             self._names.setdefault(own, []).extend(filter(None, given))
@@ -319,7 +313,7 @@ class Mentions:
             known = {person for person, _ in mentions} | {own}
             ids = self._all_ids()
             mentions |= {(ids[run], ids[run]) for run in runs if ids.get(run, own) not in known}
-        allowed = self._allowed.get(own, ())
+        allowed = {split_text(w) for row in self.rows.get(own, ()) for w in row.allow.split(";")}
         return tuple(sorted(item for item in mentions if split_text(item[1]) not in allowed))
 
     def _ids_of(self, node: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from recourse_audit.bundle.manifest import digest_of
-from recourse_audit.errors import InputError, SettingsError
+from recourse_audit.errors import SettingsError
 from recourse_audit.records.bundle import Cause, LetterNote, SignedLetter, SignOff, StatedReason
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.recourse.deny_list import is_denied
@@ -21,13 +21,14 @@ from recourse_audit.render.letter_facts import Letter, OptionReader, Outcome, Re
 from recourse_audit.render.letter_inputs import (
     Addressee,
     Block,
+    Reason,
     addressee_of,
     check_sign_off,
     load_profile,
     read_addresses,
     read_sign_off,
 )
-from recourse_audit.render.letter_reasons import Mentions, Reasons, read_reasons, texts_of
+from recourse_audit.render.letter_reasons import Mentions, Reasons, read_reasons
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import plain
 from recourse_audit.settings import LetterSettings, Settings
@@ -87,23 +88,14 @@ class LetterWriter:
         self.given = {} if reasons is None else read_reasons(reasons, prefix)
         details = profile.details
         self.addresses = {} if addresses is None else read_addresses(addresses, details, prefix)
-        rows = kept | self.given
-        self.reasons = Reasons(settings, profile, pages, self._words, rows)
-        self._mentions = Mentions(rows, names, self._settings.name_columns, everybody, prefix)
+        columns = self._settings.name_columns
+        mentions = Mentions(kept | self.given, names, columns, everybody, prefix)
+        self.reasons = Reasons(settings, profile, pages, self._words, mentions)
         made_of = settings.model_dump_json(include={"audit", "letters", "reasons", "words"})
         self._made_of = f"{version('recourse-audit')}{pages.digest()}{made_of}"
 
     def letter(self, report: SubjectReport, *, signed: bool = True) -> Letter | None:
-        """What is said to one subject; None if there is no letter; a draft if it is not `signed`.
-
-        Reasons that name another person are refused.
-        """
-        for person, text in self._mentions.find(report, self.reasons.state(report)):
-            raise InputError(
-                f"a reason given for {report.subject.id} names another person, {person}: it "
-                f"contains {text!r}; reword it, or, if something else is meant, put {text!r} into "
-                "the column allow of the reasons"
-            )
+        """What is said to one subject; None if there is no letter; a draft unless `signed`."""
         return self.facts(report, None, self._sign_off if signed else None)
 
     def facts(
@@ -112,7 +104,7 @@ class LetterWriter:
         before: SignedLetter | None = None,
         sign_off: SignOff | None = None,
     ) -> Letter | None:
-        """What a letter may say, without a check of its reasons; a draft without a `sign_off`.
+        """What a letter may say; a draft without a `sign_off`.
 
         What staff gave for a letter that was signed off `before` holds until they give something
         else. There is None about a favourable decision, or if there is no decision; if only the
@@ -141,7 +133,7 @@ class LetterWriter:
             recipient=addressee.lines,
             details=(*details, *(None,) * (2 + len(self.profile.details) - len(details))),
             decision=decision,
-            reasons=texts_of(self.reasons.state(report, before)),
+            reasons=tuple(Reason(stated.text) for stated in self.reasons.state(report, before)),
             data=vocabulary.columns(report.own_data),
             outcome=outcome,
             options=tuple(distinct[:MOST_OPTIONS]),

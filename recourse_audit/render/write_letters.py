@@ -339,10 +339,8 @@ def _plan(
         reasons += csv_lines(writer.reasons.table_rows(report, entry.reasons))
         entries[number] = entry
         if signed is None:
-            # Reasons are checked against a file of names, which may be another one now.
             same = signing.ids is not None and drafts.get(number) == entry.draft
-            kept = same and entry.signed is None and not draft.reasons
-            entries[number] = replace(entry, kept=kept)
+            entries[number] = replace(entry, kept=same and entry.signed is None)
             continue
         again = writer.facts(report, signed, signed.sign_off)
         old = _files_of(derived.folder, file)[f"{file}.html"].decode("utf-8", "replace")
