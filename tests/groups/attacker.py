@@ -409,9 +409,14 @@ class System:
         for _ in range(ROUNDS):
             if left := fixed():
                 move(left)
-        for place in fixed():
-            if 0 < round(most[place]) < self.known.smallest and place in fixed():
-                move([place])
+        tried: set[int] = set()
+        while left := [
+            place
+            for place in fixed()
+            if 0 < round(most[place]) < self.known.smallest and place not in tried
+        ]:
+            tried.add(left[0])  # what it moves beside may have to be moved in turn
+            move(left[:1])
         return [
             Learnt(cell, figure, round(most[place]))
             for place, (cell, figure, row) in enumerate(wanted)
