@@ -136,6 +136,8 @@ class Reasons:
     ) -> Iterator[tuple[Cell, ...]]:
         """The rows of one person: what staff wrote, and the candidates that are not among it."""
         rows = self._mentions.rows.get(report.subject.id, ())
+        codes = ("", *self._profile.reasons)  # another profile may have proposed others
+        rows = tuple(row for row in rows if row.confirmed or row.reason.code in codes)
         reasons = [(self._settle(row), row.confirmed, row.allow) for row in rows]
         if not any(row.confirmed for row in rows):
             reasons = [*((reason, True, "") for reason in stated), *reasons]

@@ -199,7 +199,8 @@ class LetterSettings(Section):
     address: tuple[str, ...] = ()
     """The sender's address, line by line."""
     contact: tuple[str, ...] = ()
-    """How to reach staff who can help (office, telephone, e-mail), line by line."""
+    """How to reach staff who can help (a person's name, telephone with hours, e-mail), line by
+    line."""
     about: Annotated[Annotated[str, PLAIN] | Annotated[dict[Language, Text], TABLE], BY_FORM] = ""
     """What the decision was about, such as 'Your application for a loan': one text in the language
     of the letters, or a table with one text per language."""

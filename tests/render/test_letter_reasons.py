@@ -261,6 +261,14 @@ def test_unknown_codes_are_refused_with_near_matches(tmp_path: Path) -> None:
         writer(codes={"savings": "savng"})
 
 
+def test_a_code_that_another_profile_proposed_stands_in_nobodys_way(tmp_path: Path) -> None:
+    rows = rows_of(writer(profile="us-credit", codes={"savings": "no_credit_file"}))
+    path = given(tmp_path, *rows)
+    assert "no_credit_file" in path.read_text(encoding="utf-8")
+    codes = {row["name"]: row["code"] for row in rows_of(writer(reasons=path))}
+    assert codes == {"guarantor": "", "savings": "", "loan_amount": ""}
+
+
 def test_reasons_for_nobody_are_refused_before_anything_is_written(
     bundle: Path, tmp_path: Path
 ) -> None:
@@ -294,7 +302,12 @@ def test_the_table_of_the_folder_goes_to_the_clerk_and_back(
     file = given(tmp_path, *mine)
     write_letters(bundle, LetterOptions(reasons=file))
     assert [row for row in table_of(bundle) if row["confirm"]] == mine
-    # It holds until something else is given for these people.
+    # It may be edited where it is, and holds until something else is given for these people.
+    place = bundle / "letters" / "reasons.csv"
+    edited = place.read_text("utf-8").replace("as discussed", "as agreed")
+    place.write_text(edited, encoding="utf-8")
+    write_letters(bundle)
+    assert {row["note"] for row in table_of(bundle) if row["confirm"]} == {"as agreed"}
     signing = Signing(by=SIGNED, ids=(own,), accept=frozenset({"unreviewed", "fragile"}))
     made = write_letters(bundle, LetterOptions(signing=signing))
     assert made.signed == (own,)
@@ -302,7 +315,7 @@ def test_the_table_of_the_folder_goes_to_the_clerk_and_back(
     signed = SIGNED_LETTER.read(path.read_bytes())
     assert [reason.text for reason in signed.reasons] == [row["reason"] for row in mine]
     assert {(reason.note, reason.checked_by) for reason in signed.reasons} == {
-        ("as discussed", "C. Check")
+        ("as agreed", "C. Check")
     }
     parts = [Part(what=row["what"], name=row["name"]) for row in mine]  # type: ignore[arg-type]
     assert [reason.part for reason in signed.reasons] == parts
