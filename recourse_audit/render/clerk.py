@@ -16,7 +16,6 @@ from recourse_audit.records.bundle import CAUSES, LETTER_NOTES, MadeWith
 from recourse_audit.records.texts import unguard
 from recourse_audit.render.index import Embedded, code_column, natural, script_labels
 from recourse_audit.render.letters import LetterWriter
-from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import plain
 
 PAGE = "index.html"
@@ -40,8 +39,8 @@ class ClerkPage:
     def __init__(
         self, table: str, register: Iterable[SentLetter], writer: LetterWriter, made: MadeWith
     ) -> None:
-        self.words, self.profile, self.made_with = writer.words, writer.profile, made
-        self.audit = writer.audit
+        self._writer, self.words, self.profile = writer, writer.words, writer.profile
+        self.made_with = made
         sent = {row["id"]: row for row in register}
         rows = csv.DictReader(StringIO(table, newline=""))
         self.letters = sorted(
@@ -54,8 +53,8 @@ class ClerkPage:
         needs = Counter(need for letter in self.letters for need in letter["needs"])
         self.needs = {need: needs[need] for need in NEEDS if needs[need]}
 
-    def html(self, templates: Templates) -> str:
-        return templates.render("pages/letters.html", view=self, audit=self.audit)
+    def html(self) -> str:
+        return self._writer.pages.render("pages/letters.html", view=self, audit=self._writer.audit)
 
     def data(self, text: Callable[[str, Letter], object]) -> Embedded:
         """The columns of the table for its script; `text` says a column of a letter, by lines."""

@@ -68,7 +68,7 @@ class LetterWriter:
         sign_off: SignOff | None = None,
     ) -> None:
         self._all, self._settings = settings, settings.letters
-        self._pages, self.audit = pages, settings.audit
+        self.pages, self.audit = pages, settings.audit
         self._sign_off = sign_off
         self._vocabulary = Vocabulary(settings)
         self.profile = profile = load_profile(self._settings, pages)
@@ -207,7 +207,7 @@ class LetterWriter:
         words, tried = self._words, [self._words.say("limits.ties")] if letter.tries_ties else []
         details = (text or "" for text in letter.details[2 : len(self.profile.details) + 2])
         texts = [words.day(text) if _day_of(text) else text for text in details]
-        return self._pages.render(
+        return self.pages.render(
             TEMPLATE,
             letter=letter,
             words=words,

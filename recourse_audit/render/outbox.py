@@ -81,10 +81,10 @@ def open_outbox(
                 "letters that were sent before with --ids"
             )
         made_in = replace(options, language=options.language or manifest.made_with.language)
-        pages, settings = Templates(options.templates), letter_settings(stored.settings, made_in)
+        settings, pages = letter_settings(stored.settings, made_in), Templates(options.templates)
         writer = LetterWriter(settings, pages, addresses=options.addresses)
         outgoing = dict(letters[own] for own in chosen)
-        yield Outbox(derived, manifest, register, outgoing, writer, pages)
+        yield Outbox(derived, manifest, register, outgoing, writer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,6 @@ class Outbox:
     register: tuple[SentLetter, ...]
     letters: dict[str, SignedLetter]
     writer: LetterWriter
-    pages: Templates
 
     def print_letters(self, file: Path, *, duplex: bool = False) -> tuple[Path, ...]:
         """Put the letters into one PDF, or several; in `duplex` each begins on a fresh sheet."""
@@ -124,7 +123,7 @@ class Outbox:
         """Write one e-mail per letter into a new folder; each address by id, "" if unknown."""
         from css_inline import CSSInliner
 
-        inliner = CSSInliner(extra_css=self.pages.text("styles/email.css"))
+        inliner = CSSInliner(extra_css=self.writer.pages.text("styles/email.css"))
         emails = {letter.id: "" for letter in self.letters.values()}
         emails |= {own: to.email for own, to in self.writer.addresses.items() if own in emails}
         with _beside(folder) as place:
@@ -167,7 +166,7 @@ class Outbox:
             cells = (str(len(rows) + 1), letter.id, name, *contents, *staff, how)
             rows.append(dict(zip(COLUMNS, cells, strict=True)))
         table = (self.derived.folder / TABLE).read_text(encoding="utf-8")
-        page = ClerkPage(table, rows, self.writer, self.manifest.made_with).html(self.pages)
+        page = ClerkPage(table, rows, self.writer, self.manifest.made_with).html()
         with writing(self.derived.bundle):
             self.derived.amend({REGISTER: register_text(rows), PAGE: page}, signer)
         return len(self.letters)

@@ -250,11 +250,10 @@ def write_letters(
                     for files in make_files(folder, fresh.open, left, rendering):
                         new.put_together(files)
                     register = read_register(derived.folder)
-                    page = ClerkPage(table, register, writer, made_with)
-                    new.put(TABLE, table.encode())
-                    new.put(REASONS, reasons.encode())
-                    new.put(REGISTER, register_text(register).encode())
-                    new.put(PAGE, page.html(pages).encode())
+                    page = ClerkPage(table, register, writer, made_with).html()
+                    texts = {TABLE: table, REASONS: reasons, PAGE: page}
+                    for name, text in (texts | {REGISTER: register_text(register)}).items():
+                        new.put(name, text.encode())
     entries = maker.entries.values()
     asked_for = [e for e in entries if e.status == "refused" or (e.signed and not e.kept)]
     return WrittenLetters(

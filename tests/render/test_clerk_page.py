@@ -1,6 +1,7 @@
 """The clerk's page: how far each letter is and what it needs, in a real browser, from a file."""
 
 import csv
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ from recourse_audit.records.bundle import CAUSES, LETTER_NOTES, MadeWith
 from recourse_audit.records.texts import csv_lines
 from recourse_audit.render.clerk import NEEDS, ClerkPage
 from recourse_audit.render.letter_inputs import AddressLine, read_ids
-from recourse_audit.render.templates import Templates
 from recourse_audit.render.write_letters import COLUMNS, Signing, write_letters
 from tests.render.browser import EACH_LANGUAGE, PHONE, findings, overflow, visit
 from tests.render.indexes import HOSTILE
@@ -60,7 +60,7 @@ def page_of(rows: Any = ROWS, register: Any = REGISTER, **given: Any) -> ClerkPa
 def write_page(folder: Path, *rows: Any, language: str = "en", **given: Any) -> Path:
     path = folder / "index.html"
     page = page_of(*rows, language=language, **given)
-    path.write_text(page.html(Templates()), encoding="utf-8")
+    path.write_text(page.html(), encoding="utf-8")
     return path
 
 
@@ -275,6 +275,15 @@ def test_a_folder_of_letters_has_the_page_and_it_is_sealed(made: Path) -> None:
     assert "0 of 2 letters are ready to sign" in page
     assert "Confirm the reasons" in page
     assert '"index.html"' in (made / "letters" / "manifest.json").read_text(encoding="utf-8")
+
+
+def test_the_index_leads_to_the_letters_and_back(made: Path) -> None:
+    index = (made / "pages" / "index.html").read_text(encoding="utf-8")
+    assert '<a href="../letters/index.html">Letters</a>' in index
+    page = (made / "letters" / "index.html").read_text(encoding="utf-8")
+    assert '<a href="../pages/index.html">' in page
+    for link in re.findall(r'"(\.\./pages/subjects/[^"]+)"', page):
+        assert (made / "letters" / link).resolve().is_file()
 
 
 def test_pages_and_letters_are_the_same_each_time(bundle: Path) -> None:
