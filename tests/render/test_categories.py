@@ -51,7 +51,7 @@ def letter(language: str, **words: Any) -> str:
     ("language", "change", "along"),
     [
         ("en", "Change your housing from 'rent' to 'own_flat'.", "street from '1' to '2'"),
-        ("de", "Housing von „rent“ auf „own_flat“ ändern.", "street von „1“ auf „2“"),
+        ("de", "Housing ändern: „own_flat“ statt „rent“.", "street: „2“ statt „1“"),
         ("fr", "Housing : passer de « rent » à « own_flat ».", "street de « 1 » à « 2 »"),
         ("es", "Housing: cambiar de «rent» a «own_flat».", "street de «1» a «2»"),
     ],
@@ -67,7 +67,7 @@ def test_a_letter_names_the_category_before_and_after(
 
 def test_a_letter_uses_the_users_words_for_categories() -> None:
     words = {"housing": "Wohnung", "rent": "Miete", "own_flat": "Eigentum"}
-    assert "Wohnung von Miete auf Eigentum ändern" in letter("de", **words)
+    assert "Wohnung ändern: Eigentum statt Miete" in letter("de", **words)
     levels = {"housing": {"own_flat": "Eine eigene Wohnung beziehen"}}
     assert "Eine eigene Wohnung beziehen" in letter("de", levels=levels)
 
