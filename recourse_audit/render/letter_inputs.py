@@ -229,24 +229,17 @@ def load_profile(settings: LetterSettings, pages: Templates) -> Profile:
 
 def check_sign_off(profile: Profile, settings: LetterSettings) -> None:
     """Refuse to sign off letters without a chosen profile, a fact that matters or a slot."""
-    if not settings.profile:
+    meanings = profile.slots | {
+        name: f"{text}? true or false" for name, text in profile.facts.items()
+    }
+    meanings["profile"] = "us-credit, eu or uk, or generic if no law requires a letter"
+    keys = profile.open_keys(settings)
+    named = ((key, meanings.get(key.rpartition(".")[2])) for key in keys)
+    if keys:
         raise SettingsError(
-            "letters cannot be signed off before letters.profile is chosen: write the profile of "
-            'the law that applies to you, such as us-credit, eu or uk, or "generic" if none '
-            "requires a letter, under [letters] in audit.toml and pass that file with --settings"
-        )
-    for name in profile.open_facts(settings.facts):
-        raise SettingsError(
-            f"letters cannot be signed off before letters.facts.{name} is declared, because the "
-            f"text of the profile {settings.profile} depends on it ({profile.facts[name]!r}); "
-            f"write {name} = true or {name} = false under [letters.facts] in audit.toml and pass "
-            "that file with --settings, or make drafts without --sign-off"
-        )
-    empty = profile.empty_slots(settings)
-    if empty:
-        raise SettingsError(
-            f"letters cannot be signed off without {', '.join(empty)}; fill in what is missing, or "
-            "make drafts without --sign-off"
+            "letters cannot be signed off without "
+            f"{', '.join(f'{key} ({text})' if text else key for key, text in named)}; write it in "
+            "audit.toml and pass that file with --settings, or make drafts without --sign-off"
         )
 
 

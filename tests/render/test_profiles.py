@@ -110,7 +110,7 @@ def test_a_letter_about_credit_names_the_application_and_is_no_offer(tmp_path: P
 def test_no_letter_is_signed_off_before_a_profile_is_chosen() -> None:
     assert writer(profile="").open_slots == ("letters.profile",)
     with pytest.raises(
-        SettingsError, match=r"before letters\.profile is chosen: write the profile"
+        SettingsError, match=r"signed off without letters\.profile \(us-credit, eu or uk, or gen"
     ):
         writer(profile="", sign_off=SIGNED)
 
@@ -205,7 +205,7 @@ def test_gaps_that_the_facts_leave_closed_need_not_be_filled() -> None:
     facts = {"consumer_report": False, "other_information": False}
     assert writer(profile="us-credit", slots=slots, facts=facts, sign_off=SIGNED).open_slots == ()
     facts["consumer_report"] = True
-    with pytest.raises(SettingsError, match=r"without letters\.slots\.reporting_agency; fill in"):
+    with pytest.raises(SettingsError, match=r"without letters\.slots\.reporting_agency \(The"):
         writer(profile="us-credit", slots=slots, facts=facts, sign_off=SIGNED)
 
 
@@ -222,10 +222,7 @@ def test_no_letter_is_signed_off_before_every_fact_is_declared(
 ) -> None:
     slots = dict.fromkeys(loaded(name).slots, "x")
     given: dict[str, Any] = {"profile": name, "slots": slots, "facts": facts}
-    words = (
-        rf"before letters\.facts\.{missing} is declared, .* write {missing} = true or {missing} = "
-        r"false under \[letters\.facts\]"
-    )
+    words = rf"off without letters\.facts\.{missing} \(.*\? true or false\).*; write it in audit"
     with pytest.raises(SettingsError, match=words):
         writer(sign_off=SIGNED, **given)
     assert f"letters.facts.{missing}" in writer(**given).open_slots
