@@ -49,7 +49,7 @@ from recourse_audit.render.write_letters import (
 )
 from recourse_audit.settings.section import exists
 
-PER_FILE = 1000  # letters in one PDF, which take about 100 MB of memory
+PER_FILE = 1000  # letters in one PDF, so that memory stays below 150 MB
 _POLICY = re.compile(r"<meta http-equiv=.*?</style>", re.DOTALL)
 _BLOCK = re.compile(r"</?(?:div|h\d|li|ol|p|section|table|tr|ul)\b[^>]*>")
 
