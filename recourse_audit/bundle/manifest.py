@@ -233,10 +233,7 @@ class DerivedFolder:
 
     @contextmanager
     def remake(self, made_with: MadeWith, signer: Signer | None = None) -> Iterator["NewFolder"]:
-        """Give a folder for files, which then replaces this one; the lock must be held.
-
-        If this fails, the same command goes on with the files that are complete.
-        """
+        """Give a folder for files, which then replaces this one; the lock must be held."""
         self.tidy()
         public = None if signer is None else signer.public
         of = digest(self.bundle / MANIFEST)
@@ -253,12 +250,8 @@ class DerivedFolder:
         except BaseException:
             if not new.groups:
                 with suppress(OSError):  # what stopped this may keep anything from being removed
-                    self.discard()
+                    remove_folder(self.new, self.name)
             raise
-
-    def discard(self) -> None:
-        """Remove what a command left that was stopped."""
-        remove_folder(self.new, self.name)
 
     def read_manifest(self, *, of_any: bool = False) -> DerivedManifest | None:
         """The folder's manifest, if it was made from this bundle as it is, or from any."""
@@ -324,8 +317,7 @@ class NewFolder:
             for path in self._path.rglob("*")
             if path.is_symlink() or (path.is_file() and path != self._journal)
         }
-        contents = ((name, read_plain(path) or b"") for name, path in files.items())
-        digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents}
+        digests = {n: hashlib.sha256(read_plain(p) or b"").hexdigest() for n, p in files.items()}
         for line in lines:
             words = line.decode("utf-8", "replace").split()
             noted = dict(zip(words[::2], words[1::2], strict=False))

@@ -10,6 +10,7 @@ So a printer parses a sheet once, and works out each style once, not for every p
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -40,48 +41,35 @@ class Printer:
         self._fetcher = _fetcher(templates)
         self._fonts = self._weasyprint.text.fonts.FontConfiguration()
         self._fonts.styles = {}
+        self._paper, self._text = templates.text(SHEET), ""
         with self._fetcher.watched():
-            self._sheet = self._parse(templates.text(SHEET))
-        self._text, self._own = "", self._parse("")
+            self._given = self._parse(self._text)
 
     def pdf(self, html: str) -> bytes:
-        """The page as a PDF, dated by the `dcterms` elements of the page alone.
-
-        Its own style sheet, which is the first, comes after `styles/paper.css`.
-        """
+        """The page as a PDF, dated by the `dcterms` elements of the page alone."""
         before, _, rest = html.partition("<style>")
         text, _, after = rest.partition("</style>")
         document = self._weasyprint.HTML(string=before + after, url_fetcher=self._fetcher)
         with self._fetcher.watched():
             if text != self._text or len(self._fonts.styles) > MOST_STYLES:
                 self._fonts.styles.clear()
-                self._text, self._own = text, self._parse(text)
-            sheet, counters = self._own
-            content: bytes = document.write_pdf(
-                stylesheets=[self._sheet[0], sheet],
-                counter_style=counters,
-                font_config=self._fonts,
-                pdf_variant=VARIANT,
-            )
+                self._text, self._given = text, self._parse(text)
+            content: bytes = document.write_pdf(pdf_variant=VARIANT, **self._given)
         return content
 
-    def _parse(self, text: str) -> tuple[Any, Any]:
-        """A style sheet, with the counter styles that it defines."""
+    def _parse(self, text: str) -> dict[str, Any]:
+        """What a page is printed with: `styles/paper.css`, then the style sheet that it has."""
         counters = self._weasyprint.css.counters.CounterStyle()
-        sheet = self._weasyprint.CSS(
-            string=text,
-            url_fetcher=self._fetcher,
-            font_config=self._fonts,
-            counter_style=counters,
-        )
-        return sheet, counters
+        shared = {"font_config": self._fonts, "counter_style": counters}
+        css = partial(self._weasyprint.CSS, url_fetcher=self._fetcher, **shared)
+        return {"stylesheets": [css(string=self._paper), css(string=text)], **shared}
 
     def unprintable(self, characters: Iterable[str]) -> frozenset[str]:
         """The characters that no installed font has, and that would be printed as boxes."""
         asked = frozenset(characters)
         text = escape(" ".join(sorted(asked)))
         document = self._weasyprint.HTML(string=f"<p>{text}</p>", url_fetcher=self._fetcher).render(
-            stylesheets=[self._sheet[0]], font_config=self._fonts
+            **self._parse("")
         )
         document.write_pdf()
         # WeasyPrint does not document this attribute; without it no character is reported.
@@ -114,10 +102,9 @@ def _imported() -> Any:
 def _sharing(styles_for: Any) -> Any:
     """WeasyPrint's styles of a document, taken from documents before where they are the same.
 
-    WeasyPrint works out some hundred properties of every element, which is a quarter of a letter's
-    time, and forgets them after each document. A style is the same if that of the parent is, and
-    if the same declarations apply to it; they live as long as their style sheet does. The styles
-    of the root, the body and the page are changed by the layout, so every document has its own.
+    WeasyPrint works out some hundred properties of every element, a quarter of a letter's time, and
+    forgets them. A style is the same if that of the parent is, and the declarations that apply,
+    which live as long as their sheet. The layout changes those of the root, the body and the page.
     """
 
     class SharedStyles(styles_for):  # type: ignore[misc]
@@ -129,23 +116,19 @@ def _sharing(styles_for: Any) -> Any:
             styles = getattr(self.font_config, "styles", {})  # whose printer is not ours has none
             computed = self.get_computed_styles()
             declared = self.get_cascaded_styles().get((element, pseudo_type), {})
-            key = (
-                -1 if parent is None else computed[parent, None].number,
-                pseudo_type,
-                *(
-                    (name, value if name == "lang" else id(value), rank, layer, *specificity)
-                    for name, (value, (rank, layer, specificity)) in declared.items()
-                ),
+            above = -1 if parent is None else computed[parent, None].number
+            apply = tuple(
+                (name, value if name == "lang" else id(value), rank, layer, *specificity)
+                for name, (value, (rank, layer, specificity)) in declared.items()
             )
-            known = styles.get(key)
+            known = styles.get(key := (above, pseudo_type, apply))
             changes = pseudo_type is None and getattr(element, "tag", "body") in ("html", "body")
-            if known is None or changes:
-                super().set_computed_styles(element, parent, root, pseudo_type, **more)
-                style = computed[element, pseudo_type]
-                style.number = len(styles) if known is None else known.number
-                styles.setdefault(key, style)
-            else:
+            if known is not None and not changes:
                 computed[element, pseudo_type] = known
+                return
+            super().set_computed_styles(element, parent, root, pseudo_type, **more)
+            style = styles.setdefault(key, computed[element, pseudo_type])
+            computed[element, pseudo_type].number = getattr(style, "number", len(styles))
 
     return SharedStyles
 

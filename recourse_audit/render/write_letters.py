@@ -234,9 +234,7 @@ def write_letters(
         with writing(folder):
             derived.tidy()
             there = not rendering.again and derived.is_there(paper=on_paper)
-            if there:
-                derived.discard()
-            else:
+            if not there:
                 entries_by_number, reasons = _plan(stored, writer, derived, options, rendering)
                 maker.entries.update(entries_by_number)
                 table = "".join(csv_lines([COLUMNS, *(e.row for e in maker.entries.values())]))

@@ -80,9 +80,7 @@ def write_pages(
         made_with = _describe_making(pages, templates, folder, paper=printer is not None)
         derived.tidy()
         kept = not options.again and derived.is_there(paper=printer is not None)
-        if kept:
-            derived.discard()
-        else:
+        if not kept:
             on_paper = pages.pdf and printer is not None
             factory = partial(PageMaker, pages=pages, on_paper=on_paper)
             with derived.remake(made_with, options.signer) as new:
