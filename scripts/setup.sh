@@ -1,8 +1,9 @@
 #!/bin/sh
-# Prepares .venv; prints nothing if it is ready already.
+# Prepares .venv, or .venv-docs; prints nothing if it is ready already.
 #
 #   sh scripts/setup.sh run    what the program needs (requirements/run.txt)
 #   sh scripts/setup.sh dev    afterwards: what its tests need as well (requirements/dev.txt)
+#   sh scripts/setup.sh docs   in .venv-docs: the program and what builds its documentation
 #
 # Installs whatever is missing: the virtual environment, the pinned packages, the program itself
 # (editable) and the system libraries for PDF output; for the tests, also a browser and
@@ -13,6 +14,7 @@ cd "$(dirname "$0")/.."
 kind=${1:-run}
 lock=requirements/$kind.txt
 venv=.venv
+[ "$kind" != docs ] || venv=.venv-docs
 stamp=$venv/ready-$kind
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
@@ -33,7 +35,7 @@ quietly() {
     }
 }
 
-[ -f "$lock" ] || fail "there is no lock file $lock; use 'run' or 'dev'."
+[ -f "$lock" ] || fail "there is no lock file $lock; use 'run', 'dev' or 'docs'."
 
 # ------------------------------------------------------------------ system packages
 
@@ -64,7 +66,7 @@ apt_install() {
 
 missing_libraries() {
     DYLD_FALLBACK_LIBRARY_PATH=${DYLD_FALLBACK_LIBRARY_PATH:-/opt/homebrew/lib:/usr/local/lib:/usr/lib} \
-        "$venv/bin/python" scripts/check_libraries.py | tr '\n' ' '
+        "$venv/bin/python" -I recourse_audit/render/libraries.py | tr '\n' ' '
 }
 
 install_libraries() {
@@ -166,7 +168,7 @@ if ! is_ready; then
         pip install --require-hashes --only-binary :all: -r "$lock" ||
         fail "the packages in $lock could not be installed; see the lines above."
     # Not for dev: under `make -j` the program may already be running.
-    if [ "$kind" = run ]; then
+    if [ "$kind" != dev ]; then
         quietly "installing recourse-audit" \
             pip install --no-deps --no-build-isolation -e . ||
             fail "recourse-audit could not be installed; see the lines above."
