@@ -9,6 +9,11 @@ follow who is exposed to other people's bad records, as in the sample, always or
 Whether a refused person has an option is drawn by the circle the person belongs to, with
 `--options` draws per network and world: auditing everyone on all networks would take days.
 
+With `--carried`, the program's own figures on own data alone and with ties are made for as many
+draws per network, in worlds in which a gap comes with ties, is there on own data alone, or is not
+there: how often does it say so, and how often is a gap between people alike on own data shown where
+there is none?
+
 With `--data`, labels without a gap are also drawn on the graphs in that folder, whose outcome is
 the class of each node.
 """
@@ -30,32 +35,48 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from benchmarks.datasets import labelled_graphs
 from benchmarks.engines import decisions_of
 from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.groups.inference import GapTest, Inference
+from recourse_audit.groups.measures import Inputs
+from recourse_audit.groups.own_data import own_data_of
+from recourse_audit.groups.population import NOT_KNOWN, Attribute, Audited, Population
 from recourse_audit.groups.redraws import Network
-from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.groups.tables import design_tables
+from recourse_audit.model.batching import QueryBatcher, sharing_of
+from recourse_audit.model.edited_graph import EditedGraph
+from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.settings import GraphSettings, ModelSettings
+from recourse_audit.settings import GraphSettings, GroupSettings, ModelSettings
 
 SAMPLES = Path(__file__).parents[1] / "sample_models"
 # Shares of the refused who have an option, by circle (plain, thin, entangled), chosen so that the
 # networks have the gap of the sample: 67 % of the north and 35 % of the south.
 FEASIBLE = np.array([0.62, 0.74, 0.27])
+MODEL = ModelSettings(path=SAMPLES / "lending" / "gcn.onnx")
 SHARE = 735 / 1800
 TESTS = 12  # of single attributes, in the lending sample
 ALPHA = 0.05
 FAR = 8.0  # a logit
 
+# How closely labels follow answers on own data alone: as large a gap there as the other with ties.
+FOLLOWS_OWN_DATA = 0.40
+
 World = Literal[
     "by community", "segregated", "at random", "redlined", "weakly along ties",
-    "strongly along ties", "half a gap", "gap",
+    "strongly along ties", "half a gap", "gap", "own data",
 ]  # fmt: skip
 WORLDS: tuple[World, ...] = get_args(World)
+# Where a gap comes from, by world.
+CARRIED: dict[World, str] = {
+    "gap": "ties", "own data": "own_data", "at random": "neither", "by community": "neither",
+    "weakly along ties": "neither", "strongly along ties": "neither",
+}  # fmt: skip
 WITH_GAP: dict[World, float] = {"gap": 0.96, "half a gap": 0.73}
 ON_ANY_GRAPH: tuple[World, ...] = (
     "segregated", "at random", "redlined", "weakly along ties", "strongly along ties",
@@ -85,6 +106,19 @@ class Place:
     community: NDArray[np.integer]
     exposed: Mask | None = None
     option: Floats | None = None
+    alone: Floats | None = None
+    alone_score: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """What is said of one draw: where a gap is, the gaps, and the test between people alike."""
+
+    world: World
+    said: str
+    gaps: dict[str, float]
+    p: float | None
+    adjusted: float | None
 
 
 def main(arguments: list[str]) -> None:
@@ -94,6 +128,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--draws", type=int, default=20, help="draws of labels in every world")
     parser.add_argument("--options", type=int, default=4, help="of these, tested in options too")
     parser.add_argument("--communities", type=int, nargs="*", default=[36, 12])
+    parser.add_argument("--carried", type=int, default=0, help="draws on own data and with ties")
     parser.add_argument("--data", type=Path, help="a folder of labelled graphs")
     parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args(arguments)
@@ -101,8 +136,13 @@ def main(arguments: list[str]) -> None:
     with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
         for communities in asked.communities:
             work = partial(on_network, communities, asked.draws, asked.options)
-            found = [one for some in pool.map(work, range(asked.networks)) for one in some]
-            _tell(f"{communities} communities", found)
+            if asked.draws:
+                found = [one for some in pool.map(work, range(asked.networks)) for one in some]
+                _tell(f"{communities} communities", found)
+            if asked.carried:
+                block = partial(blocks_on_network, communities, asked.carried)
+                made = [one for some in pool.map(block, range(asked.networks)) for one in some]
+                _tell_carried(f"{communities} communities", made)
         if asked.data is not None:
             names = sorted(labelled_graphs(asked.data))
             work_on = partial(on_graph, asked.data, asked.draws * asked.networks)
@@ -144,7 +184,7 @@ def _tell(where: str, draws: list[Draw]) -> None:
 
 
 def _order(key: tuple[str, str]) -> tuple[int, str]:
-    return WORLDS.index(key[0]), key[1]  # type: ignore[arg-type]
+    return WORLDS.index(key[0]), key[1]
 
 
 def _share(events: Iterator[bool]) -> str:
@@ -157,7 +197,7 @@ def on_network(communities: int, draws: int, options: int, seed: int) -> list[Dr
     inference = Inference(place.network, seed=0)
     random = np.random.default_rng([seed, communities, 7])
     found = []
-    for world in WORLDS:
+    for world in (each for each in WORLDS if each != "own data"):
         for number in range(draws):
             south = labels(random, place, world)
             found.append(_drawn(world, "refusals", inference, place.outcome, south))
@@ -180,6 +220,87 @@ def on_graph(folder: Path, draws: int, name: str) -> list[Draw]:
     ]
 
 
+def blocks_on_network(communities: int, draws: int, seed: int) -> list[Block]:
+    """What the program says of own data and ties, in some worlds on one network."""
+    place = _lending_place(communities, seed)
+    settings = GroupSettings(attributes=("label",))
+    inference = Inference(place.network, seed=0)
+    random = np.random.default_rng([seed, communities, 11])
+    made = []
+    for world, _ in [*CARRIED.items()] * draws:
+        population = _population(place, labels(random, place, world))
+        design = design_tables(population, settings)
+        inputs = Inputs(
+            population=population, settings=settings, design=design, inference=inference
+        )
+        [table] = own_data_of(inputs).tables
+        gaps = {gap.measure: gap for gap in table.gaps}
+        alike = gaps["given_alone"]
+        made.append(
+            Block(
+                world=world,
+                said=table.carried.get("yes", "not tested"),
+                gaps={measure: gap.gap for measure, gap in gaps.items()},
+                p=alike.p,
+                adjusted=alike.adjusted,
+            )
+        )
+    return made
+
+
+def _population(place: Place, member: Mask) -> Population:
+    """People with these labels, of whom nobody is audited."""
+    assert place.alone is not None
+    assert place.alone_score is not None
+    nobody, nothing = np.zeros(0, np.int64), np.zeros(0)
+    people = member.size
+    return Population(
+        decided=1 - place.outcome.astype(np.int64),
+        decided_alone=1 - place.alone.astype(np.int64),
+        came_true=np.full(people, NOT_KNOWN),
+        score=np.full(people, np.nan),
+        score_alone=place.alone_score,
+        lower=False,
+        given=np.zeros(people, np.int64),
+        community=None,
+        network=place.network,
+        attributes=(
+            Attribute(name="label", groups=("no", "yes"), places=member.astype(np.int64), known=2),
+        ),
+        audited=Audited(
+            person=nobody,
+            status=nobody,
+            usable=nobody > 0,
+            cost=nothing,
+            options=nothing,
+            simulatability=nothing,
+            relevance=nothing,
+            grade=nobody,
+            errors=(),
+        ),
+    )
+
+
+def _tell_carried(where: str, made: list[Block]) -> None:
+    said = ("ties", "own_data", "both", "neither", "not tested")
+    heads = (
+        where, "draws", "gap alone", "gap between people alike", *(f"said: {one}" for one in said),
+        "right", "alike, alone at 5 %", "alike, corrected",
+    )  # fmt: skip
+    print(f"\n| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
+    for world, truth in CARRIED.items():
+        some = [one for one in made if one.world == world]
+        means = [np.mean([one.gaps[name] for one in some]) for name in ("alone", "given_alone")]
+        figures = (
+            *(f"{100 * float(mean):+.1f}" for mean in means),
+            *(str(sum(one.said == name for one in some)) for name in said),
+            _share(one.said == truth for one in some),
+            _share(one.p is not None and one.p <= ALPHA for one in some),
+            _share(one.adjusted is not None and one.adjusted <= ALPHA for one in some),
+        )
+        print(f"| {' | '.join((world, f'{len(some):,}', *figures))} |", flush=True)
+
+
 def labels(random: np.random.Generator, place: Place, world: World) -> Mask:
     """Draw everybody's label; as many are in the group as in the lending sample."""
     people = place.network.people
@@ -188,6 +309,12 @@ def labels(random: np.random.Generator, place: Place, world: World) -> Mask:
         assert place.exposed is not None
         follows = random.random(people) < WITH_GAP[world]
         score = np.where(follows, place.exposed, ~place.exposed).astype(float)
+    elif world == "own data":
+        assert place.alone_score is not None
+        rank = np.argsort(np.argsort(place.alone_score, kind="stable"))
+        field = -ndtri((rank + 0.5) / people)
+        noise = random.standard_normal(people)
+        score = FOLLOWS_OWN_DATA * field + np.sqrt(1 - FOLLOWS_OWN_DATA**2) * noise
     elif world in ("by community", "segregated", "redlined"):
         area = place.network.parts(8) if world == "redlined" else place.community
         there = int(area.max()) + 1
@@ -240,7 +367,13 @@ def _lending_place(communities: int, seed: int) -> Place:
     batcher = QueryBatcher(_model(), pool_of(graph))
     answers = batcher.ask_raw(whole(graph), np.arange(graph.node_count))
     decisions = decisions_of(graph, answers, ("denied", "approved"), ("approved",))
-    refused = ~decisions.favourable(answers, np.arange(len(answers)))
+    everybody = np.arange(len(answers))
+    refused = ~decisions.favourable(answers, everybody)
+    probes = probe(_model(), MODEL, pool_of(graph))
+    edited = EditedGraph(
+        graph, QueryBatcher(_model(), pool_of(graph), sharing=sharing_of(probes)), probes, decisions
+    )
+    alone = edited.without_ties(everybody)
     option = random.random(graph.node_count) < FEASIBLE[person.circle]
     return Place(
         network=Network(people=graph.node_count, low=graph.pair_low, high=graph.pair_high),
@@ -248,6 +381,8 @@ def _lending_place(communities: int, seed: int) -> Place:
         community=person.community,
         exposed=person.exposed,
         option=option.astype(float),
+        alone=(~decisions.favourable(alone, everybody)).astype(float),
+        alone_score=decisions.rule.values(alone),
     )
 
 
@@ -272,7 +407,7 @@ def _network(lending: ModuleType, random: np.random.Generator, person: Any, plac
 
 @cache
 def _model() -> OnnxModel:
-    return OnnxModel(ModelSettings(path=SAMPLES / "lending" / "gcn.onnx"))
+    return OnnxModel(MODEL)
 
 
 def _lending(communities: int) -> ModuleType:

@@ -7,7 +7,7 @@ sample's model refuses, each network with a seed of its own, and puts them side 
 graph. Audits N of these people in one `recourse-audit run` with two workers, explanations of three
 nodes and single changes, and looks at the memory of every process twice a second. Prints how much
 was held when each eighth of the subjects was finished; `--docs` also writes the table and the curve
-into docs/speed.md. After M minutes the run is interrupted, and what was finished by then is shown.
+into benchmarks/speed.md. After M minutes the run is interrupted; what was finished is shown.
 """
 
 import argparse
@@ -34,8 +34,8 @@ from recourse_audit.render.drawing import Drawing, Scale, points
 from recourse_audit.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "speed.md"
-PICTURE = ROOT / "docs" / "pictures" / "load_memory.svg"
+PAGE = ROOT / "benchmarks" / "speed.md"
+PICTURE = ROOT / "benchmarks" / "pictures" / "load_memory.svg"
 BEGIN, END = "<!-- load: begin -->\n", "<!-- load: end -->"
 REFUSED = 450  # fewer than any network of the generator has
 SEED = 1_000
@@ -270,7 +270,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, help="Keep the bundle in this folder.")
     parser.add_argument("--looks", type=Path, help="Write every look into this file, as JSON.")
     parser.add_argument("--from-looks", type=Path, help="Show the looks in this file; run nothing.")
-    parser.add_argument("--docs", action="store_true", help="Write docs/speed.md and its picture.")
+    parser.add_argument(
+        "--docs", action="store_true", help="Write speed.md beside this file, and its picture."
+    )
     given = parser.parse_args(argv)
     if given.from_looks:
         looks = [Look(**look) for look in json.loads(given.from_looks.read_text("utf-8"))]

@@ -1,1 +1,1 @@
-"""The paper's tables reproduced, and other tools on the same nodes (docs/benchmarks.md)."""
+"""The paper's tables reproduced, and other tools on the same nodes (benchmarks/results.md)."""

@@ -26,7 +26,7 @@ from benchmarks.paper.table import fill_table
 from benchmarks.paper.timed import time_all
 from benchmarks.paper.varied import vary
 
-DOCS = Path(__file__).parents[2] / "docs"
+RESULTS = Path(__file__).parents[1]
 PARTS: dict[
     str, tuple[Callable[[ResultCache, Dataset, Plan], None], Callable[[Plan], tuple[str, ...]]]
 ] = {
@@ -49,7 +49,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument(
         "--page",
         type=Path,
-        help="the page to write (docs/benchmarks.md, or WORK/benchmarks.md with --quick)",
+        help="the page to write (benchmarks/results.md, or WORK/results.md with --quick)",
     )
     parser.add_argument(
         "--cf-code",
@@ -71,7 +71,7 @@ def main(argv: list[str] | None = None) -> None:
     ]
     if missing:
         parser.error(f"{missing[0]} does not exist; pass the folder with the data sets as --data")
-    page = options.page or (options.work if options.quick else DOCS) / "benchmarks.md"
+    page = options.page or (options.work if options.quick else RESULTS) / "results.md"
     with ResultCache(options.work / f"results{'_quick' if options.quick else ''}.sqlite") as cache:
         measure(cache, options.data, options.work, plan, parts, options.graphs)
         if "page" in parts:

@@ -33,23 +33,21 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, hstack, identity, vstack
 
-from recourse_audit.groups.inference import FEWEST_COMMUNITIES, GapTest, jackknife_interval, p_below
-from recourse_audit.groups.measures import Inputs, gap_fields, quartiles_of
+from recourse_audit.groups.inference import FEWEST_COMMUNITIES, GapTest, jackknife_interval
+from recourse_audit.groups.measures import Inputs, quartiles_of
 from recourse_audit.groups.population import NOWHERE, VERIFIED, Population
 from recourse_audit.groups.redraws import Floats, Ints, Mask
 from recourse_audit.groups.tables import Grouping, Pair, choose_steps, has_few
-from recourse_audit.groups.verdicts import correct_family, worse_off
+from recourse_audit.groups.verdicts import judge_gaps
 from recourse_audit.records.group_figures import (
     ActionFigures,
     ActionGap,
     ActionSet,
     CommonActions,
     ServedGroups,
-    Verdict,
 )
 from recourse_audit.records.groups import Change, CommonOption, CutOff, CutOffTable, Do
 from recourse_audit.records.recourse import CommonAction
-from recourse_audit.settings import GroupSettings
 
 Which = Literal["first", "all"]
 PAIR = "subject, min(source, target), max(source, target)"
@@ -340,33 +338,6 @@ def _solve(patterns: Mask, people: Ints, wanted: int) -> tuple[int, ...] | None:
     return tuple(taken)
 
 
-Draft = tuple[str, Pair, GapTest]  # the table, and a gap before the correction for all of them
-
-
-def give_gap_verdicts(drafts: Sequence[Draft], settings: GroupSettings) -> Iterator[ActionGap]:
-    """The gaps with their verdicts, after correction for all that were tested."""
-    tests = {
-        place: (tested.p, p_below(tested.difference, settings.concern, error), error)
-        for place, (_, _, tested) in enumerate(drafts)
-        if tested.p is not None and (error := tested.error) is not None
-    }
-    corrected = correct_family(tests, settings)
-    for place, (table, pair, tested) in enumerate(drafts):
-        own = corrected.get(place)
-        verdict: Verdict = "not settled" if own is None else own.verdict
-        yield ActionGap(
-            **gap_fields(pair, tested),
-            table=table,
-            gap=tested.difference,
-            adjusted=None if own is None else own.adjusted,
-            corrected_for=len(tests),
-            effective=tested.effective,
-            smallest_gap=None if own is None else own.smallest_gap,
-            verdict=verdict,
-            worse=worse_off(verdict, tested.difference),
-        )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
     """What actions do for everybody audited without an error; whom one serves has an option."""
@@ -520,7 +491,7 @@ def _count_served(
 ) -> dict[tuple[int, ...], ServedGroups]:
     """Whom actions and sets of them serve, with gaps in the share that is not served."""
     groups = {actions: _groups_served(inputs, served, actions) for actions in sets}
-    drafts: dict[tuple[int, ...], list[Draft]] = {actions: [] for actions in groups}
+    drafts: dict[tuple[int, ...], list[tuple[str, Pair, GapTest]]] = {name: [] for name in groups}
     everyone = np.ones(served.person.size, dtype=bool)
     among = served.labels(everyone, everyone) >= 0
     # Tests of the same people share most of their work, if they follow each other.
@@ -532,7 +503,8 @@ def _count_served(
                     tested = inputs.test(values.astype(np.float64), pair)
                     drafts[actions].append((grouping.name, pair, tested))
     every = [draft for own in drafts.values() for draft in own]
-    gaps = give_gap_verdicts(every, inputs.settings)
+    judged = judge_gaps([draft[1:] for draft in every], inputs.settings)
+    gaps = (ActionGap(table=name, **own) for (name, *_), own in zip(every, judged, strict=True))
     return {
         actions: replace(groups[actions], gaps=tuple(islice(gaps, len(own))))
         for actions, own in drafts.items()

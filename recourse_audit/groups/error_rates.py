@@ -1,21 +1,19 @@
-"""Error rates by group, with gaps, the calibration of the score, and who had no way in.
+"""How decisions turned out: what tables show of it, calibration by group, and who had no way in.
 
-Of the people with a favourable decision, false approvals are those whose outcome is bad; of the
-refused, false refusals are those whose outcome is good. The latter need outcomes of people who were
-refused, which a lender rarely sees: they are computed only where those of 95 % of the refused are
-known, of everybody and of each group in question. People without an outcome are counted and left
-out. These figures are no part of the family of tests and get no verdict.
+What is about refused people needs their outcomes, which a lender rarely sees: it is computed only
+where those of 95 % of the refused are known, of everybody and of each group in question. People
+without an outcome are counted and left out. These figures, and the rates that rest on the same
+parts (`rates`), are no part of the family of tests and get no verdict.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from recourse_audit.groups.measures import FEWEST_COMPARED, Inputs, gap_fields
+from recourse_audit.groups.measures import Inputs
 from recourse_audit.groups.population import (
-    BAD,
     FAVOURABLE,
     GOOD,
     INFEASIBLE,
@@ -26,27 +24,25 @@ from recourse_audit.groups.population import (
     VERIFIED,
 )
 from recourse_audit.groups.redraws import Floats, Ints, Mask
-from recourse_audit.groups.tables import Grouping, choose_steps, detail_labels, option_labels
+from recourse_audit.groups.tables import (
+    Grouping,
+    choose_steps,
+    detail_labels,
+    option_labels,
+    tells_few,
+)
 from recourse_audit.records.group_figures import (
     CalibrationBin,
-    ErrorGap,
-    ErrorMeasure,
     ErrorRateReport,
     ErrorRates,
     ErrorRateTable,
     GoodRefused,
-    Rate,
 )
 from recourse_audit.records.groups import Part
 
 MOST_BINS = 10
 NO_BINS: Floats = np.zeros(0)
-# The part of a table with an error rate, whose decisions it is about, and which outcome is one.
-ERRORS: dict[ErrorMeasure, tuple[Part, int, int]] = {
-    "false_approvals": ("approvals", FAVOURABLE, BAD),
-    "false_refusals": ("refusals", REFUSED, GOOD),
-}
-# False refusals are only computed where the outcomes of this share of the refused are known.
+# What is about refused people is only computed where the outcomes of this share are known.
 LEAST_KNOWN = 0.95
 
 
@@ -66,29 +62,37 @@ def bins_of(scores: Floats, edges: Floats) -> Ints:
 
 
 class ErrorRateTables:
-    """How decisions turned out: `parts` of a table or of everybody, and the ends of bins."""
+    """How decisions turned out: `parts` by table, None for everybody, and the ends of bins.
 
-    def __init__(self, inputs: Inputs) -> None:
+    In the tables of `scoring` it is also shown whose answer is above the median.
+    """
+
+    def __init__(
+        self, inputs: Inputs, scoring: Collection[str | None], *, with_outcomes: bool
+    ) -> None:
         self._inputs = inputs
         self._design = inputs.design
         self._population = inputs.population
+        self._scoring = scoring
         self._with_outcome = self._population.came_true != NOT_KNOWN
         self._everybody = np.arange(self._population.people)
-        self._refused_known = self._enough_known(self._everybody)
+        self._refused_known = self.enough_known(self._everybody, REFUSED)
         self._edges = NO_BINS
         if self._with_score.any():
             self._edges = edges_of(self._population.score[self._with_score])
+        self._shown: dict[str | None, tuple[frozenset[Part], Floats]] = {}
+        if with_outcomes and self._design.people:
+            self._shown[None] = whole = self._find_parts(None, None)
+            for grouping in self._design.groupings:
+                self._shown[grouping.name] = self._find_parts(grouping, whole)
+
+    def parts(self, table: str | None) -> frozenset[Part]:
+        """What a table, or everybody, shows of how decisions turned out."""
+        return self._shown[table][0] if table in self._shown else frozenset()
 
     def report(self, column: str, *, scored: bool) -> ErrorRateReport:
-        """The figures of everybody and of all tables that can show them, and the gaps in them."""
-        parts: frozenset[Part] = frozenset()
-        edges, tables = NO_BINS, []
-        if self._design.people:
-            parts, edges = self._find_parts(None, None)
-            for grouping in self._design.groupings:
-                own, bins = self._find_parts(grouping, (parts, edges))
-                if own:
-                    tables.append(self._table(grouping, own, bins))
+        """The figures of everybody and of all tables that can show them, beside their rates."""
+        parts = self.parts(None)
         (favourable_known, favourable), (refused_known, refused) = (
             self._count(self._everybody, decision) if parts else (None, None)
             for decision in (FAVOURABLE, REFUSED)
@@ -101,8 +105,18 @@ class ErrorRateTables:
             refused_known=refused_known,
             score="score" if scored else "probability",
             calibrated="everybody" if self._refused_known else "favourable",
-            overall=self._rates(self._everybody, parts, edges, {}) if parts else None,
-            tables=tuple(tables),
+            overall=self._rates(self._everybody, None) if parts else None,
+            tables=tuple(
+                ErrorRateTable(
+                    table=each.name,
+                    by_group={
+                        name: self._rates(people, each.name)
+                        for name, people in zip(each.labels, each.members, strict=True)
+                    },
+                )
+                for each in self._design.groupings
+                if self.parts(each.name)
+            ),
         )
 
     def _people(self, people: Ints, decision: int) -> Ints:
@@ -115,9 +129,9 @@ class ErrorRateTables:
         of = int((self._population.decided[people] == decision).sum())
         return self._people(people, decision).size, of
 
-    def _enough_known(self, people: Ints) -> bool:
-        """Whether the outcomes of enough refused people are known to compute false refusals."""
-        known, of = self._count(people, REFUSED)
+    def enough_known(self, people: Ints, decision: int) -> bool:
+        """Whether the outcomes of nearly all of those on whom this was decided are known."""
+        known, of = self._count(people, decision)
         return known > 0 and known >= LEAST_KNOWN * of
 
     @cached_property
@@ -162,7 +176,12 @@ class ErrorRateTables:
                 or (part.startswith("good_refused") and not audited)
                 or (part == "good_refused_details" and "good_refused" not in parts)
             )
-            if not left_out and self._design.allows(grouping, part, *divisions):
+            if left_out:
+                continue
+            # If all of some people have the same outcome, so have the few of them in any group.
+            if any(np.ptp(labels[labels >= 0]) == 0 for labels in divisions if labels.max() >= 0):
+                self._design.leave_out(grouping, part)
+            elif self._design.allows(grouping, part, *divisions):
                 parts.add(part)
         edges = NO_BINS
         if grouping is None or not grouping.crossed:
@@ -175,6 +194,8 @@ class ErrorRateTables:
         self, grouping: Grouping | None, within: Floats | None, parts: set[Part]
     ) -> Floats:
         """The ends of the bins: neighbours are merged until no cell has a few people.
+
+        Nor may an end of a bin tell, with the decisions, of a few people that lie between both.
 
         The bins add up to everybody's outcomes, so they need the parts with the same sums.
         """
@@ -189,8 +210,21 @@ class ErrorRateTables:
             for count in [self._design.count(grouping, np.where(there, bins, NOWHERE))]
         ]
         candidates = [
-            step for step in range(size) if within is None or self._edges[step + 1] in within
+            step
+            for step in range(size)
+            if (within is None or self._edges[step + 1] in within)
+            and (step == size - 1 or self._is_apart(grouping, self._edges[step + 1]))
         ]
+        refused, favoured = (
+            np.cumsum(np.pad(count, ((0, 0), (0, size - count.shape[1]))), axis=1)
+            for decision in (REFUSED, FAVOURABLE)
+            for there in [self._with_score & (self._population.decided == decision)]
+            for count in [self._design.count(grouping, np.where(there, bins, NOWHERE))]
+        )
+        # Higher scores are better, or lower ones are; the last end has nobody beyond.
+        told = tells_few(refused[:, -1:] - refused, favoured, self._design.smallest)
+        told |= tells_few(refused, favoured[:, -1:] - favoured, self._design.smallest)
+        candidates = [step for step in candidates if step == size - 1 or not told[step]]
         kept = choose_steps(np.vstack(counts), candidates, self._design.smallest)
         whole = {"approvals", "refusals"} & set(self._divisions)
         if not whole <= parts or len(kept) < 2 or kept[-1] != size - 1:
@@ -198,64 +232,27 @@ class ErrorRateTables:
             return NO_BINS
         return self._edges[[0, *(step + 1 for step in kept)]]
 
-    def _table(self, grouping: Grouping, parts: frozenset[Part], edges: Floats) -> ErrorRateTable:
-        gaps: list[ErrorGap] = []
-        # By how much ties inflate the variance of rates: the largest of a group's comparisons.
-        inflation: dict[str, dict[ErrorMeasure, float]] = {name: {} for name in grouping.labels}
-        everybody = np.ones(self._everybody.size, dtype=bool)
-        for pair in grouping.pairs(everybody):
-            for measure, (part, decision, outcome) in ERRORS.items():
-                sides = [self._people(side, decision) for side in pair[2:]]
-                rest = pair._replace(people=sides[0], reference_people=sides[1])
-                if part not in parts or rest.fewer < FEWEST_COMPARED:
-                    continue
-                if decision == REFUSED and not all(self._enough_known(side) for side in pair[2:]):
-                    continue
-                values = (self._population.came_true == outcome).astype(np.float64)
-                test = self._inputs.test(values, rest)
-                gaps.append(
-                    ErrorGap(
-                        **gap_fields(pair, test),
-                        measure=measure,
-                        difference=test.difference,
-                        effective=test.effective,
-                    )
-                )
-                if test.precision is not None:
-                    for own in (inflation[pair.group], inflation[pair.reference]):
-                        own[measure] = max(own.get(measure, 1.0), test.precision.inflation)
-        return ErrorRateTable(
-            table=grouping.name,
-            by_group={
-                name: self._rates(people, parts, edges, inflation[name])
-                for name, people in zip(grouping.labels, grouping.members, strict=True)
-            },
-            gaps=tuple(gaps),
-        )
+    def _is_apart(self, grouping: Grouping | None, edge: float) -> bool:
+        """Whether people between an end of bins and the median are enough, where both are shown."""
+        population = self._population
+        beyond = (population.score >= edge) == population.lower
+        between = self._with_score & (beyond == population.better_half)
+        shown = (None if grouping is None else grouping.name) in self._scoring
+        labels = np.where(self._with_score, between, NOWHERE)
+        return not shown or self._design.passes(grouping, labels)
 
-    def _rates(
-        self,
-        people: Ints,
-        parts: frozenset[Part],
-        edges: Floats,
-        inflation: Mapping[ErrorMeasure, float],
-    ) -> ErrorRates:
-        favourable, refused = (self._people(people, each) for each in (FAVOURABLE, REFUSED))
-        enough = self._enough_known(people)
-        false_approvals = self._rate(favourable, BAD, inflation.get("false_approvals"))
-        false_refusals = self._rate(refused, GOOD, inflation.get("false_refusals"))
-        good_refused = self._good_refused(people, details="good_refused_details" in parts)
+    def _rates(self, people: Ints, table: str | None) -> ErrorRates:
+        parts, edges = self._shown[table]
+        good_refused = None
+        if "good_refused" in parts and self.enough_known(people, REFUSED):
+            details = "good_refused_details" in parts
+            good_refused = self._good_refused(people, details=details)
         return ErrorRates(
-            favourable_known=favourable.size if "approvals" in parts else None,
-            false_approvals=false_approvals if "approvals" in parts else None,
-            refused_known=refused.size if "refusals" in parts else None,
-            false_refusals=false_refusals if "refusals" in parts and enough else None,
-            good_refused=good_refused if "good_refused" in parts and enough else None,
+            favourable_known=self._count(people, FAVOURABLE)[0] if "approvals" in parts else None,
+            refused_known=self._count(people, REFUSED)[0] if "refusals" in parts else None,
+            good_refused=good_refused,
             calibration=tuple(self._bins(people, edges)) if "calibration" in parts else None,
         )
-
-    def _rate(self, people: Ints, outcome: int, inflation: float | None = None) -> Rate:
-        return self._inputs.rate(self._population.came_true[people] == outcome, inflation)
 
     def _good_refused(self, people: Ints, *, details: bool) -> GoodRefused:
         """What the audit found for the refused among them whose outcome is good."""
@@ -280,4 +277,5 @@ class ErrorRateTables:
             there = known[bins == number]
             if there.size:
                 score = float(self._population.score[there].mean())
-                yield CalibrationBin(low=low, high=high, score=score, good=self._rate(there, GOOD))
+                good = self._inputs.rate(self._population.came_true[there] == GOOD)
+                yield CalibrationBin(low=low, high=high, score=score, good=good)

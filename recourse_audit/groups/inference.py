@@ -49,7 +49,13 @@ from recourse_audit.groups.redraws import (
     Redrawing,
     Redraws,
 )
-from recourse_audit.records.group_figures import ByColumn, Interval, Precision, WhyUntested
+from recourse_audit.records.group_figures import (
+    ByColumn,
+    Estimate,
+    Interval,
+    Precision,
+    WhyUntested,
+)
 
 # A gap is not tested where fewer people have ties, or where a group counts for fewer people.
 FEWEST_TIED, FEWEST_EFFECTIVE = 100, 10
@@ -293,9 +299,10 @@ def detectable(error: float, level: float) -> float:
     return float(ndtri(1 - level / 2) + ndtri(POWER)) * error
 
 
-def p_below(difference: float, limit: float, error: float) -> float:
-    """The p value of the test that a gap against the group is as large as a limit."""
-    return float(ndtr((difference - limit) / error)) if error else float(difference >= limit)
+def p_within(difference: float, limit: float, error: float) -> float:
+    """The larger p value of two tests: that a gap, in either direction, is as large as a limit."""
+    size = abs(difference)
+    return float(ndtr((size - limit) / error)) if error else float(size >= limit)
 
 
 def _two_sided(difference: float, error: float) -> float:
@@ -438,6 +445,19 @@ def jackknife_interval(ratio: float, without: Floats, alpha: float) -> Interval 
         return None
     reach = jackknife_error(math.log(ratio), np.log(without)) * _quantile(alpha, without.size)
     return Interval(low=ratio * math.exp(-reach), high=ratio * math.exp(min(reach, 700)))
+
+
+def share_estimate(values: Floats, alpha: float) -> Estimate:
+    """A share, the first of the values, with an interval from the others, which leave out a part.
+
+    There is no interval from few parts, or where a share does not exist.
+    """
+    value, without = float(values[0]), values[1:]
+    if without.size < FEWEST_COMMUNITIES or not np.isfinite(without).all():
+        return Estimate(value=value, interval=None)
+    reach = jackknife_error(value, without) * _quantile(alpha, without.size)
+    interval = Interval(low=max(0.0, value - reach), high=min(1.0, value + reach))
+    return Estimate(value=value, interval=interval)
 
 
 def _quantile(alpha: float, communities: int) -> float:

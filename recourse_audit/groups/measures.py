@@ -1,11 +1,7 @@
 """The figures of a group, and how every group of a table compares with the reference group.
 
 Figures are decisions, outcomes of the audit, and costs of options; gaps come with intervals and
-tests. Last come refusals on own data alone, beside those that were decided, with the paired
-difference: of everybody with a decision, d is 1 if they were refused and would not be on their own
-data alone, -1 the other way round, and 0 otherwise. The mean of d in a group is the share refused
-as decided minus the share refused alone, and groups are compared in it person by person. These
-figures describe; they are no part of the family of tests and get no verdict.
+tests.
 """
 
 import math
@@ -21,7 +17,7 @@ from recourse_audit.groups.inference import (
     cohens_h,
     detectable,
     mid_ranks,
-    p_below,
+    p_within,
 )
 from recourse_audit.groups.population import (
     FAVOURABLE,
@@ -34,14 +30,12 @@ from recourse_audit.groups.population import (
 )
 from recourse_audit.groups.redraws import Floats, Ints, Mask
 from recourse_audit.groups.tables import (
-    ALONE_NO_OPTION,
     Design,
     Grouping,
     Pair,
     choose_steps,
     detail_labels,
     is_divisible,
-    own_data_labels,
 )
 from recourse_audit.records.group_figures import (
     GRADES,
@@ -55,13 +49,10 @@ from recourse_audit.records.group_figures import (
     Intervals,
     Measure,
     Outcomes,
-    OwnDataGap,
-    OwnDataRates,
     PValues,
     Quartiles,
     Rate,
 )
-from recourse_audit.records.groups import OwnDataGroups, OwnDataTable
 from recourse_audit.records.recourse import SEARCHED, wilson
 from recourse_audit.settings import GroupSettings
 
@@ -363,13 +354,14 @@ def _compare(
     """Compare a group with the reference; the verdict depends on the whole family."""
     tested, settings = _test(inputs, measure, values, pair), inputs.settings
     own, others = values[pair.people], values[pair.reference_people]
-    sign, favourable = HARDER.get(measure, 1), None
+    sign, favourable, below = HARDER.get(measure, 1), None, False
     middle: list[float | None]
     if measure in RATES:
         share, other = float(own.mean()), float(others.mean())
         middle, ratio = [share, other], share / other if other else None
         good = [1 - each if sign > 0 else each for each in (share, other)]
         favourable = good[0] / good[1] if good[1] else None
+        below = max(good) > 0 and min(good) / max(good) < settings.four_fifths
         effect = {"cohens_h": cohens_h(share, other)}
     else:
         ratio = _odds(tested.difference)
@@ -379,7 +371,7 @@ def _compare(
         effect = {"relative_effect": (1 + tested.difference) / 2}
     error, no_gap = tested.error, None
     if measure in HARDER and tested.p is not None and error is not None:
-        no_gap = p_below(sign * tested.difference, settings.concern, error)
+        no_gap = p_within(tested.difference, settings.concern, error)
     ordinary = tested.ordinary
     return Comparison(
         measure=measure,
@@ -407,7 +399,7 @@ def _compare(
         effect=effect,
         smallest_gap=None if error is None else detectable(error, settings.alpha),
         favourable_ratio=favourable,
-        below_four_fifths=favourable is not None and favourable < settings.four_fifths,
+        below_four_fifths=below,
         untested=tested.reason,
     )
 
@@ -473,76 +465,3 @@ def _change_ends(
         return None
     low, high = change(interval.low), change(interval.high)
     return None if low is None or high is None else Interval(low=low, high=high)
-
-
-# ---------------------------------------------------------------- own data alone
-
-
-def own_data_of(inputs: Inputs) -> OwnDataGroups:
-    """The figures of everybody and of all tables that can show them; known if everybody's are."""
-    population, design = inputs.population, inputs.design
-    decided, alone = population.decided, population.decided_alone
-    decided_on = decided != UNDECIDED
-    known = bool(decided_on.any() and (alone[decided_on] != UNDECIDED).all())
-    divisions = [np.where(decided == each, alone, NOWHERE) for each in (FAVOURABLE, REFUSED)]
-    if not known or not design.people or not design.allows(None, "own_data", *divisions):
-        return OwnDataGroups(known=known, overall=None, tables=())
-    return OwnDataGroups(
-        known=True,
-        overall=_own_data_rates(inputs, np.flatnonzero(decided_on), no_option=design.outcomes),
-        tables=tuple(
-            _own_data_table(inputs, grouping, decided_on)
-            for grouping in design.groupings
-            if design.allows(grouping, "own_data", *divisions)
-        ),
-    )
-
-
-def _own_data_table(inputs: Inputs, grouping: Grouping, decided_on: Mask) -> OwnDataTable:
-    # By one attribute it is said of a whole group who would be let in alone and has no option, as
-    # having one is, wherever it is said for whom none exists. Crossed, every cell needs enough.
-    needed = [detail_labels(inputs.population)]
-    if grouping.crossed:
-        needed.append(own_data_labels(inputs.population))
-    no_option = grouping.outcomes and inputs.design.allows(grouping, "own_data_no_option", *needed)
-    people = [members[decided_on[members]] for members in grouping.members]
-    pairs = grouping.pairs(decided_on)
-    return OwnDataTable(
-        table=grouping.name,
-        by_group={
-            label: _own_data_rates(inputs, members, no_option=no_option)
-            for label, members in zip(grouping.labels, people, strict=True)
-            if members.size
-        },
-        gaps=tuple(_own_data_gap(inputs, pair) for pair in pairs if pair.fewer),
-    )
-
-
-def _own_data_rates(inputs: Inputs, people: Ints, *, no_option: bool) -> OwnDataRates:
-    population = inputs.population
-    decided, alone = population.decided[people], population.decided_alone[people]
-    labels = own_data_labels(population)[people]
-    refused, refused_alone = (inputs.rate(answers == REFUSED) for answers in (decided, alone))
-    return OwnDataRates(
-        refused=refused,
-        refused_alone=refused_alone,
-        to_favourable=int((decided < alone).sum()),
-        to_refused=int((decided > alone).sum()),
-        difference=(refused.count - refused_alone.count) / people.size if people.size else None,
-        no_option=inputs.rate(labels[labels != NOWHERE] == ALONE_NO_OPTION) if no_option else None,
-    )
-
-
-def _own_data_gap(inputs: Inputs, pair: Pair) -> OwnDataGap:
-    population = inputs.population
-    decided, on_own = (
-        (answers == REFUSED).astype(np.float64)
-        for answers in (population.decided, population.decided_alone)
-    )
-    alone, paired = (inputs.test(values, pair) for values in (on_own, decided - on_own))
-    return OwnDataGap(
-        **gap_fields(pair, paired),
-        alone=alone.difference,
-        alone_interval=alone.interval,
-        difference=paired.difference,
-    )

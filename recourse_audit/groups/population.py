@@ -78,13 +78,18 @@ class Population:
     """Everybody: decisions, also on own data alone, groups, ties, and what was found.
 
     `community` is None unless a column names everybody's. `came_true` is `GOOD`, `BAD` or
-    `NOT_KNOWN`, and `score` NaN where there is none.
+    `NOT_KNOWN`; `score` and `score_alone`, on own data alone, are NaN where there is none, and
+    `lower` says that lower ones are better. `given` numbers the combinations of
+    values that people have in `groups.given`.
     """
 
     decided: Ints
     decided_alone: Ints
     came_true: Ints
     score: Floats
+    score_alone: Floats
+    lower: bool
+    given: Ints
     community: Ints | None
     network: Network
     attributes: tuple[Attribute, ...]
@@ -93,6 +98,19 @@ class Population:
     @property
     def people(self) -> int:
         return self.decided.size
+
+    @property
+    def answers(self) -> Floats:
+        """The score of everybody decided on, so that higher is better."""
+        answers = -self.score if self.lower else self.score
+        return np.where(self.decided == UNDECIDED, np.nan, answers)
+
+    @property
+    def better_half(self) -> Mask:
+        """Whose answer is better than the median of everybody decided on."""
+        answers = self.answers
+        known = answers[~np.isnan(answers)]
+        return np.asarray(answers > np.median(known if known.size else answers[:1]))
 
     def label_audited(self, labels: Ints) -> Ints:
         """Labels of the audited as labels of everybody; those without a result have none."""
@@ -103,7 +121,11 @@ class Population:
 
 
 def read_population(
-    store: sqlite3.Connection, settings: GroupSettings, communities: Communities
+    store: sqlite3.Connection,
+    settings: GroupSettings,
+    communities: Communities,
+    *,
+    lower: bool = False,
 ) -> Population:
     """Read everything that groups are compared by; refuse attributes that cannot be compared."""
     if not settings.attributes:
@@ -112,10 +134,10 @@ def read_population(
         )
     rows = store.execute(
         """SELECT coalesce(favourable, -1), coalesce(favourable_alone, -1), coalesce(community, -1),
-             coalesce(outcome, -1), score
+             coalesce(outcome, -1), score, score_alone
            FROM people ORDER BY number"""
     )
-    *codes, score = np.array(list(rows), np.float64).reshape(-1, 5).T
+    *codes, score, score_alone = np.array(list(rows), np.float64).reshape(-1, 6).T
     decided, alone, community, came_true = (code.astype(np.int64) for code in codes)
     if communities.column is not None and (community < 0).any():
         raise InputError(f"the store holds nobody's community, although it names them; {RESTORE}")
@@ -124,6 +146,9 @@ def read_population(
         decided_alone=alone,
         came_true=came_true,
         score=score,
+        score_alone=score_alone,
+        lower=lower,
+        given=_read_given(store, settings, decided.size),
         community=None if communities.column is None else community,
         network=_read_network(store, decided.size),
         attributes=tuple(
@@ -156,6 +181,18 @@ def _read_attribute(
     places[[person for person, _ in rows]] = [place[value] for _, value in rows]
     unknown = NO_VALUE if UNKNOWN in groups else UNKNOWN
     return Attribute(name=name, groups=(*groups, unknown), places=places, known=len(groups))
+
+
+def _read_given(store: sqlite3.Connection, settings: GroupSettings, people: int) -> Ints:
+    """Everybody's combination of values in the columns that are given, as a number."""
+    find = "SELECT value FROM members WHERE attribute = ? ORDER BY person"
+    given = np.zeros(people, np.int64)
+    for name in settings.given:
+        _, place = np.unique(
+            [value for (value,) in store.execute(find, (name,))], return_inverse=True
+        )
+        _, given = np.unique(given * (people + 1) + place, return_inverse=True)
+    return given
 
 
 def _sort_groups(values: Sequence[str], edges: Sequence[float] | None) -> list[str]:

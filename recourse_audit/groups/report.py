@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from recourse_audit.bundle.reader import StoredAudit
 from recourse_audit.errors import InputError
 from recourse_audit.groups.changes import common_actions_of, common_options_of, cut_off
+from recourse_audit.groups.comparators import comparators_of
 from recourse_audit.groups.error_rates import ErrorRateTables
 from recourse_audit.groups.inference import Inference
 from recourse_audit.groups.measures import (
@@ -23,15 +24,17 @@ from recourse_audit.groups.measures import (
     divisions_of,
     measures_of,
     outcomes_of,
-    own_data_of,
 )
+from recourse_audit.groups.own_data import own_data_of
 from recourse_audit.groups.population import read_population
+from recourse_audit.groups.rates import RateTables, scoring_tables
 from recourse_audit.groups.reasons import reasons_of
+from recourse_audit.groups.sweep import sweep_of
 from recourse_audit.groups.tables import Grouping, design_tables
 from recourse_audit.groups.verdicts import findings_of, give_verdicts
 from recourse_audit.records.group_figures import Group, Measure
 from recourse_audit.records.groups import Communities, GroupReport, GroupTable, Overall
-from recourse_audit.settings import GroupSettings
+from recourse_audit.settings import DecisionSettings, GroupSettings
 
 Progress = Callable[[int, int], None]
 
@@ -48,6 +51,7 @@ def groups_of(stored: StoredAudit, progress: Progress = lambda done, total: None
             stored.communities,
             outcome=stored.settings.decision.outcome,
             scored=stored.settings.model.output == "score",
+            decision=stored.settings.decision,
             progress=progress,
         )
     except InputError as error:
@@ -66,16 +70,19 @@ def group_report(
     *,
     outcome: str | None = None,
     scored: bool = False,
+    decision: DecisionSettings | None = None,
     progress: Progress = lambda done, total: None,
 ) -> GroupReport:
     """Compare the groups of an audit, as if it were finished.
 
     `outcome` is the column with what came true later, if there is one, and `scored` says that the
-    model gives scores. `progress` is told how many pairs of groups were compared, and of how many.
+    model gives scores; by the `decision` its answers are put at other cut-offs. `progress` is told
+    how many pairs of groups were compared, and of how many.
     """
     # Sums of several threads differ in their last digits from those of one.
     with threadpool_limits(1, "blas"):
-        population = read_population(store, settings, communities)
+        lower = decision is not None and decision.better == "lower"
+        population = read_population(store, settings, communities, lower=lower)
         design = design_tables(population, settings)
         everywhere = divisions_of(population, design, None, None) if design.outcomes else None
         inference = Inference(
@@ -91,19 +98,22 @@ def group_report(
             population=population, settings=settings, design=design, inference=inference
         )
         tables = _compare_tables(inputs, everywhere, progress)
-        own_data = own_data_of(inputs)
+        own_data, comparators = own_data_of(inputs), comparators_of(inputs, store)
         reasons, reason_parts = reasons_of(inputs, store)
-        error_rates = None
-        if outcome is not None:
-            error_rates = ErrorRateTables(inputs).report(outcome, scored=scored)
+        scoring = scoring_tables(inputs)
+        error_rates = ErrorRateTables(inputs, scoring, with_outcomes=outcome is not None)
+        rates = RateTables(inputs, scoring, error_rates).report()
+        errors = None if outcome is None else error_rates.report(outcome, scored=scored)
+        sweeps = sweep_of(inputs, decision, errors, scored=scored) if decision else ()
         actions = common_actions_of(inputs, store)
         ties = tuple(cut_off(inputs, store))
         options = tuple(common_options_of(inputs, store))
     compared = [comparison for table in tables for comparison in table.comparisons]
     tests = [comparison for comparison in compared if comparison.tests.adjusted is not None]
-    return GroupReport(
+    report = GroupReport(
         communities=communities,
         smallest=settings.smallest,
+        given=settings.given,
         alpha=settings.alpha,
         concern=settings.concern,
         four_fifths=settings.four_fifths,
@@ -112,19 +122,26 @@ def group_report(
         overall=_overall(inputs, everywhere),
         tables=tables,
         untested=sum(comparison.primary for comparison in compared) - len(tests),
-        # Holm's method keeps to alpha in each family, whatever its tests have to do with each
-        # other; `benchmarks/calibration.py` measures how well the tests themselves do.
-        by_chance=min(1.0, settings.alpha * len({test.family for test in tests})),
+        by_chance=0.0,
         findings=tuple(findings_of(tables, settings)),
         cut_off=ties,
         common_options=options,
         common_actions=actions,
         own_data=own_data,
+        comparators=comparators,
         reasons=reasons,
         reason_parts=reason_parts,
-        error_rates=error_rates,
+        rates=rates,
+        error_rates=errors,
+        sweeps=sweeps,
         left_out=tuple(design.left_out),
     )
+    # Holm's method keeps to alpha in each family, whatever its tests have to do with each other;
+    # `benchmarks/calibration.py` measures how well the tests themselves do.
+    families = len({test.family for test in tests}) + sum(
+        any(gap.adjusted is not None for gap in gaps) for gaps in report.judged.values()
+    )
+    return replace(report, by_chance=min(1.0, settings.alpha * families))
 
 
 def _overall(inputs: Inputs, divisions: Divisions | None) -> Overall:

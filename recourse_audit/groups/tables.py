@@ -174,6 +174,18 @@ def is_divisible(counts: Ints, smallest: int) -> bool:
     return bool((somebody >= smallest).all())
 
 
+def tells_few(refused: Ints, favoured: Ints, smallest: int) -> Mask:
+    """At which cut-offs it is known of a few people that they are decided on otherwise.
+
+    These are the refused above one and those favoured below it, by group and cut-off; they are
+    known in sum where there is nobody of the other kind.
+    """
+    told: Mask = np.zeros(refused.shape[1], dtype=bool)
+    for each, other in ((refused, favoured), (favoured, refused)):
+        told |= has_few(each, smallest).any(axis=0) & ~other.any(axis=0)
+    return told
+
+
 def count_cells(places: Ints, groups: int, labels: Ints) -> Ints:
     """Count people by group and label; those with a negative label are in no cell."""
     counted, kinds = labels >= 0, int(labels.max(initial=0)) + 1

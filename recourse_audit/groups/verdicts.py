@@ -2,17 +2,20 @@
 
 *Gap shown*: after Holm's correction over its family, chance alone would rarely produce such a gap,
 to the disadvantage of the group or of the reference.
-*No gap*: a gap of `groups.concern` or more against the group is ruled out, by a one-sided test that
-is corrected over the same family. *Not settled*: everything else, with the gap that would have been
-found. The first two can both hold, of a small gap. There are two families, single attributes and
-attributes crossed. No verdict says whether a decision was right, or what causes a gap.
+*No gap*: a gap of `groups.concern` or more is ruled out in both directions, by two one-sided tests
+the larger p value of which is corrected over the same family. *Not settled*: everything else, with
+the gap that would have been found. The first two can both hold, of a small gap. Single attributes
+and attributes crossed are two families; own data alone and common actions have one each. No verdict
+says whether a decision was right, or what causes a gap.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from recourse_audit.groups.inference import detectable, holm
+from recourse_audit.groups.inference import GapTest, detectable, holm, p_within
+from recourse_audit.groups.measures import gap_fields
+from recourse_audit.groups.tables import Pair
 from recourse_audit.records.group_figures import Comparison, Family, Measure, Verdict, WorseOff
 from recourse_audit.records.groups import Finding, GroupTable
 from recourse_audit.settings import GroupSettings
@@ -29,31 +32,80 @@ SAME = (
 
 
 class Corrected(NamedTuple):
-    """What may be said of a gap after correction for its family.
-
-    `adjusted` and `no_gap` are Holm's p values of the tests that there is a gap, and that there is
-    none of `concern` or more; `smallest_gap` would have been found four times in five.
-    """
+    """What may be said of a gap after correction for its family, named as in a `JudgedGap`."""
 
     adjusted: float
-    no_gap: float
+    cautious_adjusted: float
+    no_gap_adjusted: float
+    corrected_for: int
     smallest_gap: float
-    tests: int
     verdict: Verdict
+    worse: WorseOff | None
+    no_gap: bool
+    stands: bool
+
+
+class FamilyTest(NamedTuple):
+    """One test of a family: p values, the gap with plus worse for the group, and its error."""
+
+    p: float
+    cautious: float
+    no_gap: float
+    gap: float
+    error: float
 
 
 def correct_family(
-    tests: Mapping[int, tuple[float, float, float]], settings: GroupSettings
+    tests: Mapping[int, FamilyTest], settings: GroupSettings
 ) -> dict[int, Corrected]:
-    """Correct the tests of a family: their p values, those of *no gap*, and standard errors."""
+    """Correct the tests of a family."""
     count, alpha, corrected = len(tests), settings.alpha, {}
-    adjusted, no_gaps = (holm([test[part] for test in tests.values()]) for part in (0, 1))
-    for (place, (_, _, error)), gap, no_gap in zip(tests.items(), adjusted, no_gaps, strict=True):
+    adjusted = zip(
+        *(holm([test[part] for test in tests.values()]) for part in range(3)), strict=True
+    )
+    for (place, test), (shown, cautious, no_gap) in zip(tests.items(), adjusted, strict=True):
         verdict: Verdict = "no gap" if no_gap <= alpha else "not settled"
-        verdict = "gap shown" if gap <= alpha else verdict
-        smallest = min(1.0, detectable(error, alpha / count))
-        corrected[place] = Corrected(gap, no_gap, smallest, count, verdict)
+        verdict = "gap shown" if shown <= alpha else verdict
+        corrected[place] = Corrected(
+            adjusted=shown,
+            cautious_adjusted=cautious,
+            no_gap_adjusted=no_gap,
+            corrected_for=count,
+            smallest_gap=min(1.0, detectable(test.error, alpha / count)),
+            verdict=verdict,
+            worse=worse_off(verdict, test.gap),
+            no_gap=no_gap <= alpha,
+            stands=verdict == "gap shown" and cautious <= alpha,
+        )
     return corrected
+
+
+def judged_fields(pair: Pair, tested: GapTest) -> dict[str, Any]:
+    """The fields of a `JudgedGap` outside all families."""
+    both = {"gap": tested.difference, "effective": tested.effective}
+    return gap_fields(pair, tested) | both
+
+
+def judge_gaps(
+    drafts: Sequence[tuple[Pair, GapTest]], settings: GroupSettings
+) -> Iterator[dict[str, Any]]:
+    """The fields of a `JudgedGap` for each gap of a family."""
+    tests = {
+        place: FamilyTest(
+            p=tested.p,
+            cautious=tested.cautious or tested.p,
+            no_gap=p_within(tested.difference, settings.concern, error),
+            gap=tested.difference,
+            error=error,
+        )
+        for place, (_, tested) in enumerate(drafts)
+        if tested.p is not None and (error := tested.error) is not None
+    }
+    corrected = correct_family(tests, settings)
+    for place, (pair, tested) in enumerate(drafts):
+        own = corrected.get(place)
+        rest = {"corrected_for": len(tests), "verdict": "not settled"}
+        yield judged_fields(pair, tested) | (rest if own is None else own._asdict())
 
 
 def give_verdicts(
@@ -61,18 +113,21 @@ def give_verdicts(
 ) -> Iterator[Comparison]:
     """Correct the tests of each family, and give each comparison of a family its verdict."""
     corrected: dict[int, Corrected] = {}
-    cautious: dict[int, float] = {}
     for family in FAMILIES:
         tests = {
-            place: (comparison.tests.on_graph, comparison.tests.no_gap or 0.0, error.error)
+            place: FamilyTest(
+                p=comparison.tests.on_graph,
+                cautious=comparison.tests.cautious or 0.0,
+                no_gap=comparison.tests.no_gap or 0.0,
+                gap=comparison.gap,
+                error=precision.error,
+            )
             for place, comparison in enumerate(comparisons)
             if comparison.family == family
             and comparison.tests.on_graph is not None
-            and (error := comparison.precision) is not None
+            and (precision := comparison.precision) is not None
         }
         corrected |= correct_family(tests, settings)
-        most = [comparisons[place].tests.cautious or 0.0 for place in tests]
-        cautious |= dict(zip(tests, holm(most), strict=True))
     for place, comparison in enumerate(comparisons):
         own = corrected.get(place)
         if own is None:
@@ -83,15 +138,15 @@ def give_verdicts(
             tests=replace(
                 comparison.tests,
                 adjusted=own.adjusted,
-                corrected_for=own.tests,
-                cautious_adjusted=cautious[place],
-                no_gap_adjusted=own.no_gap,
+                corrected_for=own.corrected_for,
+                cautious_adjusted=own.cautious_adjusted,
+                no_gap_adjusted=own.no_gap_adjusted,
             ),
             smallest_gap_in_family=own.smallest_gap,
             verdict=own.verdict,
-            worse=worse_off(own.verdict, comparison.gap),
-            no_gap=own.no_gap <= settings.alpha,
-            stands=own.verdict == "gap shown" and cautious[place] <= settings.alpha,
+            worse=own.worse,
+            no_gap=own.no_gap,
+            stands=own.stands,
         )
 
 
@@ -106,7 +161,7 @@ def findings_of(tables: Iterable[GroupTable], settings: GroupSettings) -> Iterat
     """One finding per comparison with a verdict, by rank.
 
     What may lead comes first, a gap that is shown, or one that is not settled and large; then by
-    verdict, direction, family, measure and size.
+    verdict, family, measure and size. Whom a gap is against makes no difference.
     """
     findings = []
     for table in tables:
@@ -131,11 +186,10 @@ def findings_of(tables: Iterable[GroupTable], settings: GroupSettings) -> Iterat
         yield replace(finding, rank=rank, headline=finding.headline and rank == 1)
 
 
-def _order(finding: Finding) -> tuple[bool, int, bool, int, int, float]:
+def _order(finding: Finding) -> tuple[bool, int, int, int, float]:
     return (
         not finding.headline,
         VERDICTS.index(finding.verdict),
-        finding.gap <= 0,
         FAMILIES.index(finding.family),
         MEASURES.index(finding.measure) if finding.verdict == "gap shown" else 0,
         -abs(finding.gap),

@@ -132,6 +132,7 @@ class MadeWith(Record):
     language: str | None = None
     auditor: str | None = None
     pdf: bool | None = None
+    packs: tuple[str, ...] = ()
     reasons: str | None = None
     addresses: str | None = None
     sign_off: SignOff | None = None
@@ -140,7 +141,7 @@ class MadeWith(Record):
 class DerivedManifest(SealedManifest):
     """What a folder of pages or letters holds; `of` is the digest of the bundle's manifest."""
 
-    format: Literal[4] = 4
+    format: Literal[5] = 5
     of: str
     made_with: MadeWith
 
@@ -169,6 +170,29 @@ class Verification(Record):
     problems: tuple[str, ...]
     subjects: int | None = None
     signed_by: str | None = None
+
+
+class CodeFinding(Record):
+    """A gap that is shown, or a status over its threshold: its kind, what it is about, in words."""
+
+    rule: str
+    title: str
+    about: str
+    text: str
+
+
+class RunResult(Record):
+    """What `run --json` prints; `problem` is why no findings would not mean that all is well."""
+
+    format: Literal[1] = 1
+    bundle: str
+    finished_before: bool
+    subjects: int
+    statuses: dict[RecourseStatus, int]
+    repeats: Repeats
+    findings: tuple[CodeFinding, ...]
+    warnings: tuple[str, ...]
+    problem: str
 
 
 # ---------------------------------------------------------------- signed letters
@@ -241,8 +265,9 @@ class Person(Record):
     Where the model's answer is not a number, `decision` is "" and `favourable` is None;
     `community` is None where communities are not known. `favourable_alone` is the model's decision
     with all of their own ties removed; None where that is not known. `outcome` says whether what
-    came true later is good, None where that is not known, and `score` is what the rule goes by: the
-    summed probability of the favourable classes, or the model's score.
+    came true later is good, None where that is not known. `score` is what the rule goes by: the
+    summed probability of the favourable classes, or the model's score; `score_alone` is the same
+    without their ties.
     """
 
     number: int
@@ -253,6 +278,7 @@ class Person(Record):
     favourable_alone: bool | None
     outcome: bool | None
     score: float | None
+    score_alone: float | None
 
 
 Value = str | int | float | bool | None

@@ -18,11 +18,13 @@ from recourse_audit.records.bundle import (
     LogLine,
     MadeWith,
     Manifest,
+    RunResult,
     SignedLetter,
     Verification,
 )
 from recourse_audit.records.groups import Communities, GroupReport
 from recourse_audit.records.model import Agreement, ModelReport
+from recourse_audit.records.study import StudyAnalysis, StudyAnswers, StudyKey
 from recourse_audit.records.subject import StabilityReport, SubjectReport
 
 if TYPE_CHECKING:
@@ -106,6 +108,10 @@ DERIVED_MANIFEST = Document("manifest", DerivedManifest)
 INSPECTION = Document("inspection", ModelReport)
 SIGNED_LETTER = Document("signed letter", SignedLetter)
 VERIFICATION = Document("verification", Verification)
+RUN = Document("run", RunResult)
+STUDY_KEY = Document("study", StudyKey)
+STUDY_ANSWERS = Document("study answers", StudyAnswers)
+STUDY_ANALYSIS = Document("study analysis", StudyAnalysis)
 # Parts of other documents, and lines of files: these have no format number of their own.
 MADE_WITH = Document("made-with", MadeWith)
 FINGERPRINT = Document("fingerprint", Fingerprint)
@@ -116,7 +122,7 @@ LOG_LINE = Document("log", LogLine)
 # What `recourse-audit schema NAME` knows, besides the settings.
 SCHEMAS: dict[str, Document[Any]] = {
     document.name: document
-    for document in (SUBJECT, GROUPS, STABILITY, INSPECTION, VERIFICATION, MANIFEST_DOCUMENT)
+    for document in (SUBJECT, GROUPS, STABILITY, INSPECTION, VERIFICATION, MANIFEST_DOCUMENT, RUN)
 }
 
 

@@ -16,7 +16,11 @@ Verdict = Literal["gap shown", "no gap", "not settled"]
 Family = Literal["single", "crossed"]
 Primary = Literal["adverse_rate", "feasibility", "cost"]
 Measure = Literal[Primary, "options", "simulatability", "relevance", "caveats"]
-ErrorMeasure = Literal["false_approvals", "false_refusals"]
+# Refused on own data alone; refused as decided minus that; refused as decided, given the answer on
+# own data alone; and refused as decided among the people approved on own data alone.
+OwnDataMeasure = Literal["alone", "ties", "given_alone", "approved_alone"]
+# Where a gap in refusals is shown: among people alike on own data, on own data alone, both, or not.
+Carried = Literal["ties", "own_data", "both", "neither"]
 # Whom a gap that is shown is to the disadvantage of.
 WorseOff = Literal["group", "reference"]
 # Of the user's attribute; people without a value; several groups with few people taken together.
@@ -128,6 +132,26 @@ class Gap(Record):
     untested: WhyUntested | None
 
 
+class JudgedGap(Gap):
+    """A gap in a family of tests, in which Holm's method corrects for `corrected_for` of them.
+
+    Plus is worse for the group. `verdict`, `worse`, `no_gap`, `stands` and `smallest_gap` (after
+    the correction) are as in a `Comparison`; a gap outside all families has no verdict.
+    """
+
+    gap: float
+    adjusted: float | None = None
+    cautious_adjusted: float | None = None
+    no_gap_adjusted: float | None = None
+    corrected_for: int = 0
+    effective: float | None
+    smallest_gap: float | None = None
+    verdict: Verdict | None = None
+    worse: WorseOff | None = None
+    no_gap: bool = False
+    stands: bool = False
+
+
 class Intervals(Record):
     """Two intervals of one figure."""
 
@@ -146,8 +170,8 @@ class PValues(Record):
     """The p values of one gap.
 
     `adjusted` corrects for all `corrected_for` tests of the family. `cautious` allows for labels
-    that follow ties more than most redrawn ones do. `no_gap` is the p value of the test that the
-    gap against the group is as large as `concern`.
+    that follow ties more than most redrawn ones do. `no_gap` is the larger p value of two one-sided
+    tests: that the gap against the group is as large as `concern`, and that against the reference.
     """
 
     ordinary: float | None
@@ -210,7 +234,9 @@ class Comparison(Record):
     of the group has more than somebody of the reference minus the chance of less. `gap` is the
     same, turned so that plus means *worse for the group*. `ratio` is that of the two shares, or the
     odds of more against less. `worse` is None without a gap that is shown. `no_gap` says whether a
-    gap of `concern` or more against the group is ruled out, which can be so of a gap that is shown.
+    gap of `concern` or more is ruled out, against the group and against the reference, which can be
+    so of a gap that is shown. `favourable_ratio` is of the group's share to the reference's;
+    `below_four_fifths` says whether either of the two is so far below the other.
     `stands` says whether a gap that is shown would be by the cautious p values as well.
     `smallest_gap` would have been found four times in five by this test alone,
     `smallest_gap_in_family` after correction.
@@ -251,7 +277,8 @@ class OwnDataRates(Record):
     Alone, `to_favourable` of the refused would be let in, and `to_refused` of the others would be
     refused. `difference` is the share refused as decided minus the share refused alone. `no_option`
     counts, of the refused with a result, those who would be let in alone and for whom no option
-    exists: somebody whose search is unfinished is in `of`, not in `count`.
+    exists: somebody whose search is unfinished is in `of`, not in `count`. `approved_alone` is the
+    share refused as decided among those who would be let in alone.
     """
 
     refused: Rate
@@ -259,19 +286,40 @@ class OwnDataRates(Record):
     to_favourable: int
     to_refused: int
     difference: float | None
+    approved_alone: Rate
     no_option: Rate | None
 
 
-class OwnDataGap(Gap):
-    """The gap in refusals on own data alone, and in what ties add to refusals.
+class OwnDataGap(JudgedGap):
+    """A gap in refusals without ties, or in what comes with ties.
 
-    `alone` is the gap in the share refused alone, `difference` (with its `interval`) that in the
-    paired difference between being refused as decided and alone; plus is worse for the group.
+    `ties` is the gap in the paired difference between being refused as decided and alone.
+    `given_alone` is that in being refused as decided, minus the share refused of everybody in the
+    same tenth of answers on own data alone (and with the same values of `given` columns).
     """
 
-    alone: float
-    alone_interval: Interval | None
-    difference: float
+    measure: OwnDataMeasure
+
+
+class Estimate(Record):
+    """A figure with its interval, from leaving out one part of the graph at a time."""
+
+    value: float
+    interval: Interval | None
+
+
+class GroupTies(Record):
+    """How far ties keep to one's own group, and tell it.
+
+    `within` is the share of ties between people of one group, of all ties between people of known
+    groups, and `by_chance` what it would be if ties led to anybody. `told` has, by group, the area
+    under the curve of the share of a person's neighbours who are of it: the chance that it is
+    larger for somebody of the group than for somebody of another one; 0.5 is chance.
+    """
+
+    within: Estimate
+    by_chance: float
+    told: dict[str, Estimate]
 
 
 class CalibrationBin(Record):
@@ -295,27 +343,16 @@ class GoodRefused(Record):
 
 
 class ErrorRates(Record):
-    """The error rates of one group, or of everybody.
+    """How decisions on one group, or on everybody, turned out, beside their rates.
 
-    `false_approvals` is the share with a bad outcome among people with a favourable decision and a
-    known outcome (`favourable_known`), `false_refusals` the share with a good one among the refused
-    (`refused_known`); None where too few of them have a known outcome.
+    `favourable_known` people with a favourable decision and `refused_known` refused ones have a
+    known outcome; None where the rates that are about them are left out.
     """
 
     favourable_known: int | None
-    false_approvals: Rate | None
     refused_known: int | None
-    false_refusals: Rate | None
     good_refused: GoodRefused | None
     calibration: tuple[CalibrationBin, ...] | None
-
-
-class ErrorGap(Gap):
-    """The gap in one error rate; `effective` independent people would be as informative."""
-
-    measure: ErrorMeasure
-    difference: float
-    effective: float | None
 
 
 class ErrorRateTable(Record):
@@ -323,16 +360,15 @@ class ErrorRateTable(Record):
 
     table: str
     by_group: dict[str, ErrorRates]
-    gaps: tuple[ErrorGap, ...]
 
 
 class ErrorRateReport(Record):
-    """Error rates of everybody, and in the tables that can show them.
+    """How decisions turned out, of everybody and in the tables that can show it, beside rates.
 
     `favourable_known` of `favourable`, and `refused_known` of `refused` people have a known
     outcome; None where nothing is shown of anybody. `calibrated` says whose scores are compared
     with outcomes: everybody's with a decision, or, where the outcomes of fewer than 95 % of the
-    refused are known, those of people with a favourable one; then there are no false refusals.
+    refused are known, those of people with a favourable one; then no rate is about the refused.
     """
 
     column: str
@@ -346,21 +382,13 @@ class ErrorRateReport(Record):
     tables: tuple[ErrorRateTable, ...]
 
 
-class ActionGap(Gap):
+class ActionGap(JudgedGap):
     """How much larger the share *not* served is in a group than in the reference.
 
-    `adjusted` is Holm's, over the `corrected_for` gaps of all common actions and sets; verdict,
-    `smallest_gap` and `worse` are as in a `Comparison`.
+    Its family has the gaps of all common actions and sets.
     """
 
     table: str
-    gap: float
-    adjusted: float | None
-    corrected_for: int
-    effective: float | None
-    smallest_gap: float | None
-    verdict: Verdict
-    worse: WorseOff | None
 
 
 class ServedGroups(Record):

@@ -172,6 +172,25 @@ class ObjectiveGrid(Record):
     counts: tuple[tuple[int, int], ...]
 
 
+class Rest(Record):
+    """What is left of an explanation without some ties; `relevance` is |μ|."""
+
+    removed: tuple[Tie, ...]
+    relevance: float
+    probabilities: dict[str, float]
+
+
+class StudyCase(Record):
+    """An explanation with two counterfactuals that people are asked to compare.
+
+    Both remove equally many ties: `high` has the largest relevance of those, `low` the smallest.
+    """
+
+    explanation: Explanation
+    high: Rest
+    low: Rest
+
+
 class TreeNumbers(Record):
     """A counterfactual by numbers of the graph: its nodes, its pairs, and those that it removes."""
 
@@ -186,7 +205,8 @@ class SearchResult(Record):
     `front` lists the first of `front_size` pairs: where a model answers all subgraphs alike, every
     pair is on the front. `baselines` are what other ways of choosing would have picked. `numbers`
     are those of the counterfactuals, and `front_removed` the numbers of the pairs that those of
-    `front` remove: whatever goes on from here needs no ids.
+    `front` remove: whatever goes on from here needs no ids. `study_cases` have an explanation of
+    high and one of low simulatability, if they were asked for, and `study_nodes` their nodes.
     """
 
     subject: int
@@ -198,6 +218,8 @@ class SearchResult(Record):
     objective_grid: ObjectiveGrid | None = None
     numbers: tuple[TreeNumbers, ...] = ()
     front_removed: tuple[tuple[int, ...], ...] = ()
+    study_cases: tuple[StudyCase, ...] = ()
+    study_nodes: tuple[int, ...] = ()
 
     @property
     def moves_nothing(self) -> bool:

@@ -15,6 +15,7 @@ from recourse_audit.records.search import (
     FrontPair,
     ObjectiveGrid,
     SearchExtent,
+    StudyCase,
     Tie,
     WholeGraph,
 )
@@ -122,6 +123,86 @@ class ReasonCandidate(Record):
     share: float
     fixed: bool
     proxy: str = ""
+
+
+# Why nobody is compared with a subject: the decision was favourable, or is not on record; answers
+# are random, or not known on own data of everybody; `explain` asked about this person alone, so it
+# is not known who was approved; the answer on own data is not a number.
+NoComparators = Literal[
+    "",
+    "favourable",
+    "no_decision",
+    "random_answers",
+    "depends_on_others",
+    "other_answers_not_known",
+    "not_a_number",
+]
+
+
+class ComparatorColumn(Record):
+    """An own column that people are compared by, with the caliper of a declared one, or None.
+
+    `direction` says which values are better, if that is declared.
+    """
+
+    name: str
+    unit: str = ""
+    caliper: float | None = None
+    direction: Literal["higher", "lower"] | None = None
+
+
+class ComparedPerson(Record):
+    """The subject, or somebody approved: groups, own columns, ties by kind, and answers.
+
+    `alone` and `score` are what the rule compares, without ties and with them. Of the people among
+    the `neighbours`, so many are `favourable`. `distance` is Gower's from the subject over all
+    columns; without any, how far apart the answers alone are.
+    """
+
+    id: str
+    decision: str
+    groups: dict[str, str]
+    alone: float
+    score: float | None
+    columns: dict[str, float | str | None]
+    ties: dict[str, int]
+    neighbours: int
+    favourable: int
+    distance: float
+
+
+class ComparatorSet(Record):
+    """The nearest approved people outside the subject's group of an attribute, and inside it.
+
+    The latter are the control. Of all who are no better, `others_of` and `own_of`, some were
+    approved. Where no attribute is protected, `attribute` is empty and `others` are of everybody;
+    nobody is listed where the subject's `group` is not known.
+    """
+
+    attribute: str
+    group: str
+    others: tuple[str, ...]
+    others_approved: int
+    others_of: int
+    own: tuple[str, ...]
+    own_approved: int
+    own_of: int
+
+
+class Comparators(Record):
+    """Approved people whose answer on own data is no better than that of a refused subject.
+
+    It is worse by at most `caliper`, and on declared columns they are no better and within their
+    calipers. `people` has everybody of the sets, in the order of the graph; `reason` says why
+    nobody was looked for.
+    """
+
+    reason: NoComparators = ""
+    caliper: float | None = None
+    columns: tuple[ComparatorColumn, ...] = ()
+    subject: ComparedPerson | None = None
+    people: tuple[ComparedPerson, ...] = ()
+    sets: tuple[ComparatorSet, ...] = ()
 
 
 # Each further than the one before from the effect as it is; what is not settled is nowhere.
@@ -298,10 +379,11 @@ class SubjectReport(Record):
     says what went wrong. `queries` counts every graph that the model was asked about for this
     subject, those asked twice included twice. `reasons` are candidates of which a person may state
     any, at most four, the strongest first. Without any ties there is no ego network. `kinds` are
-    those of the nodes in a graph of several kinds, the subject's first.
+    those of the nodes in a graph of several kinds, the subject's first. `study_cases` are there if
+    `search.study` is on and the search scored enough: high simulatability, then low.
     """
 
-    format: Literal[10] = 10
+    format: Literal[11] = 11
     subject: Decision
     decision: DecisionLine
     search: SearchExtent | None = None
@@ -316,6 +398,7 @@ class SubjectReport(Record):
     own_data: OwnData | None = None
     recourse: Recourse | None = None
     reasons: tuple[ReasonCandidate, ...] = ()
+    comparators: Sparse[Comparators | None] = None
     caveats: tuple[Caveat, ...] = ()
     probes: ProbeReport
     what_if: WhatIf | None = None
@@ -324,6 +407,7 @@ class SubjectReport(Record):
     note: Note = ""
     error: str = ""
     kinds: Sparse[tuple[str, ...]] = ()
+    study_cases: Sparse[tuple[StudyCase, ...]] = ()
 
     def __repr__(self) -> str:
         options = 0 if self.recourse is None else len(self.recourse.options)

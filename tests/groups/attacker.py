@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ KINDS = (*sorted(REFUSED), "favourable", "undecided")
 # What is counted of groups, and the kinds of people that it counts.
 FIGURES: dict[str, frozenset[str]] = {
     "people": frozenset(KINDS),
+    "decided": REFUSED | {"favourable"},
     "refused": REFUSED,
     "favourable": frozenset({"favourable"}),
     "usable": USABLE,
@@ -63,13 +64,13 @@ class Division:
     """People of a figure divided by labels, of which not all need to be counted.
 
     `counts` has how many of a group have one of some labels, at least and at most, and `inside` how
-    many of another figure have the first of them.
+    many of another figure have one of them.
     """
 
     part_of: str
     labels: tuple[str, ...]
     counts: dict[tuple[Cell, tuple[str, ...]], tuple[float, float]] = field(default_factory=dict)
-    inside: dict[tuple[Cell, str], int] = field(default_factory=dict)
+    inside: dict[tuple[Cell, str, str], int] = field(default_factory=dict)
 
     def know(self, cell: Cell, labels: Sequence[str], low: float, high: float) -> None:
         before = self.counts.get((cell, tuple(labels)), (0.0, math.inf))
@@ -91,8 +92,17 @@ class Published:
         return self.divisions.setdefault(name, Division(part_of, labels))
 
 
-def read(report: Mapping[str, Any], sizes: Mapping[str, Mapping[str, int]]) -> Published:
-    """What a report says; `sizes` of all groups give the attacker the ends of pooled ones."""
+def read(
+    report: Mapping[str, Any],
+    sizes: Mapping[str, Mapping[str, int]],
+    *,
+    by_cut_off: bool = False,
+) -> Published:
+    """What a report says; `sizes` of all groups give the attacker the ends of pooled ones.
+
+    Where decisions are known to go `by_cut_off`, all above the median are let in, or all who are
+    let in are above it.
+    """
     known = Published(report["smallest"])
     names: dict[tuple[str, str], Cell] = {("overall", "everybody"): EVERYBODY}
     rows = [(EVERYBODY, report["overall"])] if report["overall"]["decisions"] else []
@@ -109,15 +119,20 @@ def read(report: Mapping[str, Any], sizes: Mapping[str, Mapping[str, int]]) -> P
                 known.pools[table["name"]] = _pool(known.smallest, own, sizes[table["name"]])
     for cell, group in rows:
         _read_group(known, cell, group)
+        decided = group["decisions"]
+        known.counts[cell, "decided"] = decided["refused"] + decided["favourable"]
     for cell, group in rows:
         _read_quartiles(known, cell, group["outcomes"])
-    own_data, errors = report["own_data"], report["error_rates"] or {"tables": (), "overall": None}
+    nothing: dict[str, Any] = {"tables": (), "overall": None}
+    own_data, errors = report["own_data"], report["error_rates"] or nothing
     for cell, rates in _rates(own_data, names):
         for name, figure in (("to_favourable", "refused"), ("to_refused", "favourable")):
             known.divide(name, figure, name).know(cell, [name], rates[name], rates[name])
         if rates["no_option"] is not None:
             alone = known.divisions["to_favourable"]
-            alone.inside[cell, "infeasible"] = rates["no_option"]["count"]
+            alone.inside[cell, "infeasible", "to_favourable"] = rates["no_option"]["count"]
+    for cell, rates in _rates(report["rates"], names):
+        _read_rates(known, cell, rates, by_cut_off=by_cut_off)
     for cell, rates in _rates(errors, names):
         _read_errors(known, cell, rates)
     for step, option in enumerate(report["common_options"]):
@@ -129,6 +144,7 @@ def read(report: Mapping[str, Any], sizes: Mapping[str, Mapping[str, int]]) -> P
                 found.know(cell, ["served"], *2 * [round(share * known.counts[cell, "usable"])])
     _read_actions(known, names, report["common_actions"])
     _read_reasons(known, names, report)
+    _read_sweeps(known, names, report)
     return known
 
 
@@ -201,33 +217,62 @@ def quartiles_of(known: Published) -> list[str]:
     return [name for name in known.divisions if name.startswith("cost ")]
 
 
-def _read_errors(known: Published, cell: Cell, rates: Mapping[str, Any]) -> None:
-    for name, figure, counted, other in (
-        ("false_approvals", "favourable", "bad", "good"),
-        ("false_refusals", "refused", "good", "bad"),
+def _read_rates(
+    known: Published, cell: Cell, rates: Mapping[str, Any], *, by_cut_off: bool
+) -> None:
+    """All that is said of outcomes is one division; who is above the median is another."""
+    for name, figure, counted in (
+        ("selection_rate", "decided", "favourable"),
+        ("false_discovery_rate", "favourable", "bad"),
+        ("positive_predictive_value", "favourable", "good"),
+        ("false_omission_rate", "refused", "good"),
+        ("negative_predictive_value", "refused", "bad"),
     ):
-        if rates[name] is not None:
-            found = known.divide(name, figure, "good", "bad")
-            for label, count in (
-                (counted, rates[name]["count"]),
-                (other, rates[name]["of"] - rates[name]["count"]),
-            ):
-                found.know(cell, [label], count, count)
-            unknown = known.counts[cell, figure] - rates[name]["of"]
-            found.know(cell, [""], unknown, unknown)
+        if (rate := rates.get(name)) is None:
+            continue
+        if name == "selection_rate":
+            assert (rate["count"], rate["of"]) == (
+                known.counts[cell, counted],
+                known.counts[cell, figure],
+            )
+            continue
+        outcomes = known.divide("outcomes", "decided", "good", "bad")
+        outcomes.inside[cell, figure, counted] = rate["count"]
+        outcomes.inside[cell, figure, ""] = known.counts[cell, figure] - rate["of"]
+    for name, counted, label in (
+        ("true_positive_rate", "favourable", "good"),
+        ("false_positive_rate", "favourable", "bad"),
+        ("false_negative_rate", "refused", "good"),
+        ("true_negative_rate", "refused", "bad"),
+    ):
+        if (rate := rates.get(name)) is not None:
+            outcomes = known.divide("outcomes", "decided", "good", "bad")
+            outcomes.know(cell, [label], rate["of"], rate["of"])
+            outcomes.inside[cell, counted, label] = rate["count"]
+    if (rate := rates.get("scoring_rate")) is not None:
+        scores = known.divide("scores", "decided", "above", "below")
+        scores.know(cell, ["above"], *2 * [rate["count"]])
+        scores.know(cell, ["below"], *2 * [rate["of"] - rate["count"]])
+        scores.know(cell, [""], *2 * [known.counts[cell, "decided"] - rate["of"]])
+        if by_cut_off:
+            let_in = min(rate["count"], rates["selection_rate"]["count"])
+            scores.inside[cell, "favourable", "above"] = let_in
+            scores.inside[cell, "favourable", "below"] = rates["selection_rate"]["count"] - let_in
+            scores.inside[cell, "refused", "above"] = rate["count"] - let_in
+
+
+def _read_errors(known: Published, cell: Cell, rates: Mapping[str, Any]) -> None:
     good = rates["good_refused"]
     if good is not None:
-        known.divide("good usable", "usable", "good").know(
-            cell, ["good"], *2 * [good["without_option"]["of"]]
-        )
+        outcomes = known.divide("outcomes", "decided", "good", "bad")
+        outcomes.inside[cell, "usable", "good"] = good["without_option"]["of"]
         for name, figure in (
             ("without_option", "without"),
             ("certified_infeasible", "infeasible"),
             ("not_found_within_budget", "not_found"),
         ):
             if good[name] is not None:
-                count = good[name]["count"]
-                known.divide(f"good {figure}", figure, "good").know(cell, ["good"], count, count)
+                outcomes.inside[cell, figure, "good"] = good[name]["count"]
 
 
 def _read_actions(
@@ -288,6 +333,99 @@ def _read_reasons(
                 found.know(cell, [""], unasked, unasked)
 
 
+def _read_sweeps(
+    known: Published, names: Mapping[tuple[str, str], Cell], report: Mapping[str, Any]
+) -> None:
+    """Who is below, between and above two neighbouring cut-offs, or ends of calibration bins.
+
+    Below all cut-offs in force everybody is refused, and from the highest on nobody; where several
+    are, this is not known in between.
+    """
+    if not report["sweeps"]:
+        return
+    rule = report["sweeps"][0]["rule"]
+    in_force = [*rule["cut_off_by"].values(), *([rule["cut_off"]] if rule["cut_off"] else [])]
+    low, high = min(in_force, default=-math.inf), max(in_force, default=math.inf)
+    below = _read_curves(names, report)
+    outcomes = _read_bins(known, names, report["error_rates"], low, high)
+    ends = sorted({end for counts in (below, outcomes) for _, end in counts})
+    for first, second in pairwise(ends):
+        figure = "refused" if second <= low else "favourable" if first >= high else "decided"
+        found = known.divide(f"{first} to {second}", figure, "below", "between", "above")
+        for (cell, end), (count, of) in below.items():
+            if figure == "favourable" and end >= high:
+                _bound(found, cell, end, (second, first), ("above", "between"), of - count)
+            elif figure == "decided" or (figure == "refused" and end <= low):
+                _bound(found, cell, -end, (-first, -second), ("below", "between"), count)
+        for (cell, end), (side, least, most) in outcomes.items():
+            if figure == side == "refused":
+                _bound(found, cell, -end, (-first, -second), ("below", "between"), least, most)
+            elif figure == side == "favourable":
+                _bound(found, cell, end, (second, first), ("above", "between"), least, most)
+        for cell in (EVERYBODY, *known.cells):
+            found.know(cell, [""], 0, 0)  # everybody decided on has an answer
+
+
+def _bound(
+    found: Division,
+    cell: Cell,
+    end: float,
+    ends: tuple[float, float],
+    labels: tuple[str, str],
+    least: float,
+    most: float | None = None,
+) -> None:
+    """Beyond this end are so many: beyond one that is less far, at least; farther, at most."""
+    for place, other in enumerate(ends):
+        if end >= other:
+            found.know(cell, labels[: place + 1], least, math.inf)
+        if end <= other:
+            found.know(cell, labels[: place + 1], 0, least if most is None else most)
+
+
+def _read_curves(
+    names: Mapping[tuple[str, str], Cell], report: Mapping[str, Any]
+) -> dict[tuple[Cell, float], tuple[int, int]]:
+    """How many of a group are below a cut-off, and of how many."""
+    below: dict[tuple[Cell, float], tuple[int, int]] = {}
+    for table in report["sweeps"]:
+        for place, cut_off in enumerate(table["cut_offs"]):
+            counts = [
+                (names[table["table"], group], curve["refused"][place], curve["of"])
+                for group, curve in table["by_group"].items()
+            ]
+            below |= {(cell, cut_off): (count, of) for cell, count, of in counts}
+            below[EVERYBODY, cut_off] = (sum(c for _, c, _ in counts), sum(o for *_, o in counts))
+    return below
+
+
+def _read_bins(
+    known: Published,
+    names: Mapping[tuple[str, str], Cell],
+    errors: Mapping[str, Any] | None,
+    low: float,
+    high: float,
+) -> dict[tuple[Cell, float], tuple[str, float, float]]:
+    """Of the refused below, or of the favoured above, an end of a bin: at least, and at most.
+
+    People whose outcome is not known are in no bin.
+    """
+    told: dict[tuple[Cell, float], tuple[str, float, float]] = {}
+    for cell, rates in _rates(errors or {"tables": (), "overall": None}, names):
+        for each in (bins := rates["calibration"] or ())[1:]:
+            end = each["low"]
+            if end <= low:
+                figure, inside = "refused", [one for one in bins if one["high"] <= end]
+            elif end >= high:
+                figure, inside = "favourable", [one for one in bins if one["low"] >= end]
+            else:
+                continue
+            count = sum(one["good"]["of"] for one in inside)
+            unknown = known.counts[cell, figure] - (rates[f"{figure}_known"] or 0)
+            told[cell, end] = (figure, count, count + unknown)
+    return told
+
+
 class System:
     """Everything that is published as linear constraints, with one division of people or none."""
 
@@ -345,8 +483,8 @@ class System:
         if self.division is not None:
             for (cell, labels), (low, high) in self.division.counts.items():
                 yield self.row(cell, self.division.part_of, labels), low, high
-            for (cell, figure), count in self.division.inside.items():
-                yield self.row(cell, figure, self.division.labels[:1]), count, count
+            for (cell, figure, label), count in self.division.inside.items():
+                yield self.row(cell, figure, [label]), count, count
 
     def secrets(self) -> Iterator[tuple[Cell, str, Row]]:
         """What the attacker is after: of all groups, pooled ones, and crossings left out."""
@@ -363,7 +501,7 @@ class System:
             if self.division is None:
                 yield from ((cell, name, self.row(cell, name)) for name in SECRETS)
             else:
-                inside = {figure for _, figure in self.division.inside}
+                inside = dict.fromkeys(figure for _, figure, _ in self.division.inside)
                 for figure in (self.division.part_of, *inside):
                     for label in self._labels():
                         yield cell, f"{figure}, {label}", self.row(cell, figure, [label])
@@ -453,9 +591,10 @@ class System:
                     of = counts.get((cell, self.division.part_of))
                     if of is not None and len(self.division.labels) == 1:
                         yield self.row(cell, self.division.part_of, [""]), of - low
-            for (cell, figure), count in self.division.inside.items():
-                yield self.row(cell, figure, self.division.labels[:1]), count
-                yield self.row(cell, figure, [""]), counts[cell, figure] - count
+            for (cell, figure, label), count in self.division.inside.items():
+                yield self.row(cell, figure, [label]), count
+                if len(self.division.labels) == 1:
+                    yield self.row(cell, figure, [""]), counts[cell, figure] - count
 
     def _solve(self, cost: Row) -> Row:
         found = linprog(cost, **self.limits, bounds=(0, None), method="highs")
@@ -473,19 +612,21 @@ def printed_handfuls(known: Published) -> Iterator[Learnt]:
         for (cell, labels), (low, high) in division.counts.items():
             if cell and any(labels) and low == high and 0 < low < known.smallest:
                 yield Learnt(cell, f"{name}, {labels[0]}", round(low))
-        for (
-            cell,
-            figure,
-        ), count in division.inside.items():  # said of a whole group, as options
-            if len(cell) > 1 and 0 < count < known.smallest:
-                yield Learnt(cell, f"{name}, {figure}", count)
+        for (cell, figure, label), count in division.inside.items():
+            # Who has no option and would be let in alone is said of a whole group, as options are.
+            told = name != "to_favourable" or len(cell) > 1
+            if cell and label and told and 0 < count < known.smallest:
+                yield Learnt(cell, f"{name}, {figure}, {label}", count)
 
 
 def attack(
-    report: Mapping[str, Any], sizes: Mapping[str, Mapping[str, int]]
+    report: Mapping[str, Any],
+    sizes: Mapping[str, Mapping[str, int]],
+    *,
+    by_cut_off: bool = False,
 ) -> tuple[int, list[Learnt]]:
     """How many counts were attacked, and the counts of a few people that were learnt."""
-    known = read(report, sizes)
+    known = read(report, sizes, by_cut_off=by_cut_off)
     attacked, learnt = 0, list(printed_handfuls(known))
     for division in (None, *known.divisions.values()):
         system = System(known, division)

@@ -8,6 +8,7 @@ import numpy as np
 
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.group_figures import GRADES
+from recourse_audit.settings import DecisionSettings
 from tests.groups.attacker import Learnt, attack
 from tests.groups.stores import (
     ACTIONS,
@@ -161,7 +162,36 @@ def add_outcomes(seed: int, people: list[Person], name: str) -> None:
     for one in people:
         good = random.random() < chance[one.groups[name], one.favourable]
         one.outcome = None if random.random() < unknown[bool(one.favourable)] else bool(good)
-        one.score = round(0.7 * random.random() + 0.3 * good, 2)
+
+
+RULES: tuple[dict[str, Any], ...] = (
+    {"cut_off": 0.5},
+    {"cut_off_by": {"column": "site", "values": {"here": 0.35, "there": 0.65}}},
+    {},
+)
+
+
+def add_scores(seed: int, people: list[Person], name: str) -> DecisionSettings:
+    """Answers that a rule with one or with two cut-offs decides on, alike in some groups."""
+    random = np.random.default_rng([seed, 6])
+    rule = RULES[seed // 3 % 3]
+    low, high = (0.35, 0.65) if "cut_off_by" in rule else (0.5, 0.5)
+    groups = sorted({one.groups[name] for one in people})
+    shape = {group: random.choice([0.3, 1.0, 3.0], size=2) for group in groups}
+    for one in people:
+        start, end = (low, 1.0) if one.favourable else (0.0, high - 1e-9)
+        answer = start + (end - start) * random.beta(*shape[one.groups[name]])
+        one.score = None if one.favourable is None else min(max(round(answer, 3), start), end)
+    return DecisionSettings(classes=("no", "yes"), favourable=("yes",), **rule)
+
+
+def by_cut_off(seed: int) -> bool:
+    """Whether decisions on a population go by its answers and one cut-off."""
+    return has_scores(seed) and "cut_off_by" not in RULES[seed // 3 % 3]
+
+
+def has_scores(seed: int) -> bool:
+    return seed % 7 == 5 or seed % 2 > 0
 
 
 def report_on_population(seed: int) -> tuple[dict[str, Any], dict[str, Counter[str]]]:
@@ -177,9 +207,11 @@ def report_on_population(seed: int) -> tuple[dict[str, Any], dict[str, Counter[s
     for one in people:
         # What is dropped can be dropped.
         one.droppable = [tie for steps in one.options for _, _, tie in steps if tie is not None]
+    # Curves by cut-off take the attacker long, so every seventh population has some.
+    decision = add_scores(seed, people, names[0]) if has_scores(seed) else None
     smallest = (5, 11)[seed // 2 % 2]
     chosen = settings(*names, smallest=smallest, redraws=100, crossed=seed % 5 > 0)
-    report = report_on(people, chosen, ties=False)
+    report = report_on(people, chosen, ties=False, decision=decision if seed % 7 == 5 else None)
     document: dict[str, Any] = GROUPS.read(GROUPS.write(report)).to_dict()
     sizes = {name: Counter(one.groups[name] or "unknown" for one in people) for name in names}
     return document, sizes
@@ -187,4 +219,4 @@ def report_on_population(seed: int) -> tuple[dict[str, Any], dict[str, Counter[s
 
 def attack_population(seed: int) -> tuple[int, list[Learnt]]:
     """How many counts of a population were attacked, and what was learnt of a few people."""
-    return attack(*report_on_population(seed))
+    return attack(*report_on_population(seed), by_cut_off=by_cut_off(seed))

@@ -17,7 +17,7 @@ from recourse_audit.groups.redraws import Ints
 from recourse_audit.groups.report import group_report
 from recourse_audit.records.groups import Communities, GroupReport
 from recourse_audit.records.recourse import CommonAction
-from recourse_audit.settings import GroupSettings
+from recourse_audit.settings import DecisionSettings, GroupSettings
 
 FOUND, INFEASIBLE, NOT_FOUND, ERROR = (
     "verified",
@@ -52,6 +52,7 @@ class Person:
     favourable_alone: bool | None = None
     outcome: bool | None = None
     score: float | None = None
+    score_alone: float | None = None
     status: str | None = None
     cost: float = 1.0
     error: str = ""
@@ -64,6 +65,8 @@ class Person:
     common: dict[int, str] = field(default_factory=dict)
     # By part how far it may be changed, and whether it is a reason; None if nothing was asked.
     parts: Mapping[PartName, tuple[Changed, Reason]] | None = None
+    # By attribute how many comparators there are in other groups, and in the own; None if unknown.
+    compared: Mapping[str, tuple[int, int]] | None = None
 
 
 def communities_of(people: Sequence[Person], *, column: bool = False, seed: int = 0) -> Communities:
@@ -109,8 +112,8 @@ def make_store(
         decision = {None: "", True: "yes", False: "no"}[one.favourable]
         own = one.community if column else None
         row = (number, f"P{number}", decision, one.favourable, own, one.favourable_alone)
-        more = (one.outcome, one.score)
-        store.execute("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, *more))
+        more = (one.outcome, one.score, one.score_alone)
+        store.execute("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, *more))
         members = [(number, name, value) for name, value in one.groups.items()]
         store.executemany("INSERT INTO members VALUES (?, ?, ?)", members)
         if one.status is not None:
@@ -195,7 +198,12 @@ def _documents(one: Person) -> dict[str, Any]:
     reasons = [
         {"part": part, "fixed": reason == "fixed"} for part, _, reason in parts if reason != "no"
     ]
-    return {"recourse": {"responsiveness": changed}, "reasons": reasons}
+    sets = [
+        {"attribute": name, "group": one.groups[name], "others": ["x"] * others, "own": ["x"] * own}
+        for name, (others, own) in (one.compared or {}).items()
+    ]
+    found = {"recourse": {"responsiveness": changed}, "reasons": reasons}
+    return found if one.compared is None else found | {"comparators": {"sets": sets}}
 
 
 def _insert(store: sqlite3.Connection, table: str, **values: str | float | None) -> None:
@@ -257,13 +265,23 @@ def report_on(
     column: bool = False,
     seed: int = 0,
     ties: bool = True,
+    decision: DecisionSettings | None = None,
+    scored: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> GroupReport:
     """The group report on these people, with its sentences.
 
-    There is a column of outcomes if anybody has one.
+    There is a column of outcomes if anybody has one, and a sweep if there is a rule.
     """
     outcome = "repaid" if any(one.outcome is not None for one in people) else None
     communities = communities_of(people, column=column, seed=seed)
     with closing(make_store(people, column=column, seed=seed, ties=ties)) as store:
-        return group_report(store, groups, communities, outcome=outcome, progress=progress)
+        return group_report(
+            store,
+            groups,
+            communities,
+            outcome=outcome,
+            scored=scored,
+            decision=decision,
+            progress=progress,
+        )

@@ -22,10 +22,12 @@ from recourse_audit.groups.report import groups_of
 from recourse_audit.records.bundle import LogLine
 from recourse_audit.records.codec import GROUPS as GROUPS_DOCUMENT
 from recourse_audit.records.codec import LOG_LINE
+from recourse_audit.render.sarif import find_gaps, sarif_log
 from tests.audits import PEOPLE, SAMPLES
 from tests.bundles import contents, ended, request, run_here, started, stop_after
 from tests.command import Finished, command, one_line
 from tests.groups.stores import drawn_people, make_store
+from tests.render.sarif_logs import check_log
 
 GROUPS = {"attributes": ["origin", "gender"], "redraws": 100, "reference": {"origin": "north"}}
 
@@ -57,7 +59,8 @@ def with_report(folder: Path) -> Path:
 def without_report(folder: Path, *, gap: float, groups: Any, ties: bool = False) -> Path:
     """A folder with a made-up store and its settings."""
     asked: dict[str, Any] = GROUPS if groups is None else groups
-    both = [name for name in asked["attributes"] if name in ("origin", "gender")]
+    columns = [*asked["attributes"], *asked.get("given", ())]
+    both = [name for name in columns if name in ("origin", "gender")]
     attributes = ["origin"] if both == ["origin"] else ["origin", "gender"]
     people = drawn_people(1, people=1200, gap=gap, attributes=attributes)
     make_store(people, ties=ties, path=folder / "store.sqlite").close()
@@ -77,10 +80,36 @@ def test_a_gap_ends_with_3_only_if_asked(tmp_path: Path) -> None:
     assert "gap shown" in failed.out  # the view is printed before
 
 
-def test_no_gap_ends_with_0(tmp_path: Path) -> None:
-    folder = bundle(tmp_path, groups=SINGLE, ties=True)
-    finished = command("groups", folder, "--fail-on", "gap")
+def test_a_gap_is_a_result_of_a_code_scan_with_a_lasting_fingerprint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bundle(tmp_path, gap=0.4, groups=SINGLE, ties=True)
+    log = tmp_path / "findings.sarif"
+    assert command("groups", ".", "--fail-on", "gap", "--sarif", log).code == 3
+    result, *_ = check_log(json.loads(log.read_text(encoding="utf-8")))
+    assert result["ruleId"] == "gap/feasibility"
+    assert result["message"]["text"].startswith("Of those refused, people with origin ")
+    assert result["locations"][0]["physicalLocation"] == {"artifactLocation": {"uri": GROUP_REPORT}}
+    report = GROUPS_DOCUMENT.read((tmp_path / GROUP_REPORT).read_bytes())
+    gap, *_ = find_gaps(report)
+    finer = replace(report, findings=(replace(report.flags[0], gap=0.3, adjusted=0.01),))
+    prints = [
+        check_log(json.loads(sarif_log([*find_gaps(one)], log)))[0]["partialFingerprints"]
+        for one in (report, finer)
+    ]
+    assert prints[0] == prints[1] == result["partialFingerprints"]
+    assert gap.title == "gap shown: having an option"
+
+
+def test_no_gap_ends_with_0_and_an_empty_scan(tmp_path: Path) -> None:
+    folder, log = bundle(tmp_path, groups=SINGLE, ties=True), tmp_path / "findings.sarif"
+    finished = command("groups", folder, "--fail-on", "gap", "--sarif", log)
     assert (finished.code, finished.err) == (0, "")
+    document = json.loads(log.read_text(encoding="utf-8"))
+    assert check_log(document) == []
+    assert document["runs"][0]["invocations"][0]["executionSuccessful"] is True
+    assert "--sarif: needs --fail-on" in one_line(command("groups", folder, "--sarif", log))
 
 
 @pytest.mark.parametrize(
@@ -96,6 +125,13 @@ def test_what_could_not_be_tested_is_not_clean(groups: Any, why: str, tmp_path: 
     finished = command("groups", folder, "--fail-on", "gap")
     assert finished.code == 2
     assert f"--fail-on gap: nothing was tested: {why}" in finished.err
+    log = tmp_path / "findings.sarif"
+    assert command("groups", folder, "--fail-on", "gap", "--sarif", log).code == 2
+    document = json.loads(log.read_text(encoding="utf-8"))
+    assert check_log(document) == []
+    [invocation] = document["runs"][0]["invocations"]
+    assert invocation["executionSuccessful"] is False
+    assert why in invocation["toolExecutionNotifications"][0]["message"]["text"]
 
 
 def test_the_view_leads_with_the_finding_and_says_how_it_was_found(tmp_path: Path) -> None:
@@ -184,6 +220,15 @@ def test_settings_that_do_not_fit_are_one_sentence(groups: Any, words: str, tmp_
     folder = without_report(tmp_path, gap=0.0, groups=groups)
     with pytest.raises(InputError, match=re.escape(words)):
         with_report(folder)
+
+
+def test_columns_that_are_given_are_kept_and_are_no_groups(tmp_path: Path) -> None:
+    folder = bundle(tmp_path, groups=SINGLE | {"given": ["gender"]})
+    with open_stored_audit(folder) as stored:
+        assert set(stored.groups_of(0)) == {"origin"}
+        assert {name for own in stored.groups_of_subjects().values() for name in own} == {"origin"}
+    report = Bundle(folder).groups()
+    assert (report.given, [table.name for table in report.tables]) == (("gender",), ["origin"])
 
 
 def test_an_audit_without_protected_attributes_has_no_groups(tmp_path: Path) -> None:

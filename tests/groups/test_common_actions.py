@@ -7,10 +7,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from recourse_audit.groups.changes import Draft, give_gap_verdicts
 from recourse_audit.groups.inference import GapTest
 from recourse_audit.groups.tables import Pair
-from recourse_audit.records.group_figures import CommonActions, Precision, WhyUntested
+from recourse_audit.groups.verdicts import judge_gaps
+from recourse_audit.records.group_figures import (
+    CommonActions,
+    JudgedGap,
+    Precision,
+    WhyUntested,
+)
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.groups import GroupPage
 from recourse_audit.render.groups_csv import groups_csv
@@ -114,7 +119,7 @@ def test_a_plus_means_that_an_action_serves_fewer_of_the_group() -> None:
     assert gap.gap == pytest.approx(0.62 - 0.27)
 
 
-def drafted(difference: float, error: float | None, p: float | None) -> Draft:
+def drafted(difference: float, error: float | None, p: float | None) -> tuple[Pair, GapTest]:
     precision = None
     if error is not None:
         precision = Precision(
@@ -130,28 +135,30 @@ def drafted(difference: float, error: float | None, p: float | None) -> Draft:
     reason: WhyUntested | None = None if p is not None else "few_cases"
     tested = GapTest(difference=difference, precision=precision, p=p, reason=reason)
     nobody = np.zeros(0, dtype=np.int64)
-    return "origin", Pair("south", "north", nobody, nobody), tested
+    return Pair("south", "north", nobody, nobody), tested
+
+
+def judged(*drafts: tuple[Pair, GapTest]) -> list[JudgedGap]:
+    return [JudgedGap(**own) for own in judge_gaps(drafts, settings("origin", concern=0.1))]
 
 
 def test_verdicts_are_corrected_for_all_gaps_that_were_tested() -> None:
     drafts = [drafted(0.2, 0.05, 6e-5), drafted(0.1, 0.05, 0.06), drafted(-0.2, 0.05, 6e-5)]
-    made = [
-        *give_gap_verdicts([*drafts, drafted(0.3, None, None)], settings("origin", concern=0.1))
-    ]
+    made = judged(*drafts, drafted(0.3, None, None))
     assert [one.verdict for one in made] == ["gap shown", "not settled", "gap shown", "not settled"]
     assert made[0].adjusted == pytest.approx(3 * 6e-5)
     assert {one.corrected_for for one in made} == {3}
     assert made[0].smallest_gap == pytest.approx((2.394 + 0.8416) * 0.05, rel=1e-3)
     assert (made[3].adjusted, made[3].smallest_gap, made[3].untested) == (None, None, "few_cases")
     assert [one.worse for one in made] == ["group", None, "reference", None]
-    [none] = give_gap_verdicts([drafted(0.0, 0.02, 1.0)], settings("origin", concern=0.1))
+    [none] = judged(drafted(0.0, 0.02, 1.0))
     assert none.verdict == "no gap"
 
 
 def test_beside_what_is_not_settled_stands_what_would_have_been_found() -> None:
     drafts = [drafted(0.2, 0.05, 6e-5), drafted(0.1, 0.05, 0.06), drafted(0.3, None, None)]
-    shown, open_, untested = give_gap_verdicts(drafts, settings("origin", concern=0.1))
-    [none] = give_gap_verdicts([drafted(0.0, 0.02, 1.0)], settings("origin", concern=0.1))
+    shown, open_, untested = judged(*drafts)
+    [none] = judged(drafted(0.0, 0.02, 1.0))
     verdicts = [gap.verdict for gap in (shown, open_, none, untested)]
     assert verdicts == ["gap shown", "not settled", "no gap", "not settled"]
 

@@ -16,7 +16,7 @@ from recourse_audit.groups.inference import (
     leading_columns,
     mid_ranks,
     nearness_of,
-    p_below,
+    p_within,
 )
 from recourse_audit.groups.redraws import (
     SETTINGS,
@@ -304,8 +304,8 @@ def test_ranks_give_the_chance_of_more_minus_less() -> None:
 def test_a_gap_that_is_detectable_is_found_four_times_in_five() -> None:
     size = detectable(0.04, 0.05)
     assert norm.sf(1.959963984540054 - size / 0.04) == pytest.approx(0.8, abs=1e-6)
-    assert p_below(0.1, 0.1, 0.04) == 0.5
-    assert p_below(0.0, 0.1, 0.04) == pytest.approx(norm.cdf(-2.5))
+    assert p_within(0.1, 0.1, 0.04) == p_within(-0.1, 0.1, 0.04) == 0.5
+    assert p_within(0.0, 0.1, 0.04) == pytest.approx(norm.cdf(-2.5))
 
 
 def test_a_sample_stands_for_many_people_with_the_error_of_so_few() -> None:

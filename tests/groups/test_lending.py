@@ -81,6 +81,23 @@ def test_more_refusals_are_shown_where_they_were_planted_and_nowhere_else(
     assert twin.flags == ()
 
 
+def test_the_planted_gap_comes_with_ties_and_its_twin_has_none(
+    refusals: tuple[GroupReport, GroupReport],
+) -> None:
+    found = [report.own_data.tables[0] for report in refusals]
+    assert [table.carried for table in found] == [{"south": "ties"}, {"south": "neither"}]
+    rates = [found[0].by_group[group].approved_alone for group in ("south", "north")]
+    assert [(rate.count, rate.of) for rate in rates] == [(218, 593), (111, 851)]
+    gaps = {gap.measure: gap for gap in found[0].gaps}
+    assert gaps["given_alone"].gap == pytest.approx(0.207, abs=5e-4)
+    assert {gap.worse for name, gap in gaps.items() if name != "alone"} == {"group"}
+    assert gaps["alone"].no_gap
+    ties = refusals[0].own_data.ties["origin"]
+    assert ties.within.value == pytest.approx(0.595, abs=5e-4)
+    assert ties.by_chance == pytest.approx(0.517, abs=5e-4)
+    assert ties.told["south"].value == pytest.approx(0.688, abs=5e-4)
+
+
 def test_the_adverse_rates_are_those_of_the_card(
     refusals: tuple[GroupReport, GroupReport],
 ) -> None:
@@ -144,31 +161,33 @@ def test_error_rates_are_those_of_the_tables(with_gap: GroupReport, folder: Path
     assert found is not None
     assert (found.favourable, found.refused) == (1279, 521)
     assert (found.favourable_known, found.refused_known) == (1279, 521)
-    shown = {
-        table.table: {
-            name
-            for name in ("false_approvals", "false_refusals", "good_refused", "calibration")
-            if all(getattr(one, name) is not None for one in table.by_group.values())
-        }
-        for table in found.tables
-    }
-    assert {"false_approvals", "false_refusals", "calibration"} <= shown["origin"]
-    for table in found.tables:
+    for table in with_gap.rates.tables:
         names = table.table.split(" x ")
         for group, rates in table.by_group.items():
             mine = [row for row in rows if [row[name] for name in names] == group.split(", ")]
+            good = [row for row in mine if row["outcome"] == "repaid"]
+            bad = [row for row in mine if row["outcome"] == "defaulted"]
             let_in = [row for row in mine if favourable[row["id"]]]
-            refused = [row for row in mine if not favourable[row["id"]]]
-            good = [row for row in refused if row["outcome"] == "repaid"]
-            defaulted = sum(row["outcome"] == "defaulted" for row in let_in)
-            without = sum(statuses[row["id"]] != "verified" for row in good)
             counts = {
-                "false_approvals": (defaulted, len(let_in)),
-                "false_refusals": (len(good), len(refused)),
+                "false_negative_rate": (sum(row not in let_in for row in good), len(good)),
+                "false_positive_rate": (sum(row in let_in for row in bad), len(bad)),
+                "false_discovery_rate": (sum(row in bad for row in let_in), len(let_in)),
+                "selection_rate": (len(let_in), len(mine)),
             }
-            for name, expected in counts.items():
-                rate = getattr(rates, name)
-                assert rate is None or (rate.count, rate.of) == expected
-            if rates.good_refused is not None:
-                rate = rates.good_refused.without_option
+            for name, (count, of) in counts.items():
+                rate = {str(each): own for each, own in rates.items()}.get(name)
+                assert rate is None or (rate.count, rate.of) == (count, of)
+    [by_origin] = [table for table in with_gap.rates.tables if table.table == "origin"]
+    north, south = by_origin.by_group["north"], by_origin.by_group["south"]
+    # The two rates of good people who are refused rank the groups in opposite ways.
+    assert (north["false_negative_rate"].share or 0) < (south["false_negative_rate"].share or 0)
+    assert (north["false_omission_rate"].share or 0) > (south["false_omission_rate"].share or 0)
+    for each in found.tables:
+        names = each.table.split(" x ")
+        for group, own in each.by_group.items():
+            mine = [row for row in rows if [row[name] for name in names] == group.split(", ")]
+            good = [row for row in mine if row["outcome"] == "repaid" and not favourable[row["id"]]]
+            without = sum(statuses[row["id"]] != "verified" for row in good)
+            if own.good_refused is not None:
+                rate = own.good_refused.without_option
                 assert (rate.count, rate.of) == (without, len(good))

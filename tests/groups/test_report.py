@@ -377,7 +377,7 @@ def test_the_same_store_gives_the_same_report(with_gap: GroupReport) -> None:
 
 def test_json_is_plain_and_has_the_names_that_are_promised(with_gap: GroupReport) -> None:
     document = json.loads(GROUPS.write(with_gap))
-    assert document["format"] == 10
+    assert document["format"] == 11
     assert {"overall", "tables", "findings", "left_out", "cut_off"} <= set(document)
     [table] = [one for one in document["tables"] if one["name"] == "origin"]
     assert {"by_group", "comparisons", "reference"} <= set(table)
