@@ -46,6 +46,7 @@ from recourse_audit.render.write_letters import (
 )
 from recourse_audit.render.write_pages import PageOptions, WrittenPages, write_pages
 from recourse_audit.settings import Settings, parse_settings
+from recourse_audit.settings.section import near_matches
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -311,7 +312,13 @@ class Audit:
 class Bundle:
     """A folder that `Audit.run` wrote: reports on subjects, groups, pages, letters, evidence.
 
-    `was_finished` says whether the `run` that returned it found everything done already.
+    It asks no model. It iterates over reports in the order of the node table, and finds one by its
+    id. `was_finished` says whether the `run` that returned it found everything done already.
+
+    Examples
+    --------
+    `bundle["P0004"].recourse.status`, `bundle.statuses["verified"]`,
+    `bundle.groups().difference["origin"]["south"]["feasibility"]`.
     """
 
     def __init__(self, folder: AnyPath, *, was_finished: bool = False) -> None:
@@ -328,7 +335,8 @@ class Bundle:
         with open_stored_audit(self.folder) as stored:
             number = stored.number_of(subject)
             if number is None:
-                raise SubjectError(f"{self.folder}: there is no subject {subject!r} in this audit")
+                hint = near_matches(subject, stored.names().values())
+                raise SubjectError(f"{self.folder}: there is no subject {subject!r}; {hint}")
             return stored.report(number)
 
     def __iter__(self) -> Iterator[SubjectReport]:
@@ -385,13 +393,14 @@ class Bundle:
         language: str = "en",
         auditor: str = "",
         pdf: bool = False,
+        packs: Iterable[str] = (),
         templates: AnyPath | None = None,
         workers: int | None = None,
         sign: AnyPath | None = None,
         again: bool = True,
         progress: bool = False,
     ) -> WrittenPages:
-        """Write reports, group report and index into `pages/`.
+        """Write reports, group report, packs and index into `pages/`.
 
         Parameters
         ----------
@@ -399,11 +408,18 @@ class Bundle:
             For whom: how much a page may say about other people.
         auditor
             Who answers for the audit; named on the index.
+        packs
+            Frameworks whose checklists are added, such as "ll144".
         again
             If false, pages that were made from this bundle before are kept.
         """
         options = PageOptions(
-            level=level, language=language, auditor=auditor, pdf=pdf, templates=_path(templates)
+            level=level,
+            language=language,
+            auditor=auditor,
+            pdf=pdf,
+            packs=tuple(dict.fromkeys(packs)),
+            templates=_path(templates),
         )
         with _render_options(workers, sign, again, progress) as work:
             return write_pages(self.folder, options, work)
@@ -478,15 +494,21 @@ class Bundle:
     def outbox(
         self, ids: Iterable[str] | None = None, options: LetterOptions = DRAFTS
     ) -> AbstractContextManager[Outbox]:
-        """Signed letters in the order of `ids`, or all unsent: to print, to e-mail, to record."""
+        """Signed letters in the order of `ids`, or all unsent: to print, to e-mail, to record.
+
+        `with bundle.outbox(["P0570"]) as outbox: outbox.print_letters(file, duplex=True)`
+        """
         return open_outbox(self.folder, _letter_ids(ids), options)
 
     def verify(self, *, key: AnyPath | None = None) -> Verification:
-        """Check every file, the counts, the events and the signature, without the model."""
+        """Check every file, the counts, the events and the signature, without the model.
+
+        `problems` of what comes back is empty if nothing was changed. `key` is a public key.
+        """
         return verify_bundle(self.folder, None if key is None else read_public_key(Path(key)))
 
     def replay(self, settings: AnyPath, count: int, *, seed: int = 0) -> tuple[str, ...]:
-        """Work out a sample of subjects again, and name what differs, one line each."""
+        """Work out `count` drawn subjects again by `settings`, and name what differs, by line."""
         from recourse_audit.audit.load import load_audit
         from recourse_audit.execute.pipeline import replay
 

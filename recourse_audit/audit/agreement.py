@@ -23,6 +23,7 @@ from recourse_audit.records.model import (
 )
 from recourse_audit.search.pareto import round_figure
 from recourse_audit.settings import Settings
+from recourse_audit.settings.section import near_matches
 
 NOT_RECORDED = -1
 EXAMPLES = 10
@@ -48,7 +49,7 @@ def read_recorded(settings: Settings, graph: Graph) -> Ints | None:
             raise GraphError(
                 f"{settings.graph.origin}: the "
                 f"decision on record for {graph.ids[row]} is {value!r} (column {name!r}), which is "
-                f"not in decision.classes ({', '.join(classes)}); correct one of them"
+                f"not in decision.classes; correct one of them; {near_matches(value, classes)}"
             )
     return np.array([place[value] for value in values], np.int64)
 

@@ -19,7 +19,7 @@ from recourse_audit.audit.large_graphs import AskedGraph
 from recourse_audit.audit.population import groups_by, read_outcomes, with_neighbour_columns
 from recourse_audit.errors import InputError, ModelError, SettingsError, SubjectError
 from recourse_audit.graph.arrays import from_arrays, is_hetero_data
-from recourse_audit.graph.columns import IN_MEMORY, check_known, near_matches
+from recourse_audit.graph.columns import IN_MEMORY, check_known
 from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.graph.kinds import on_people, people_settings, with_subject
 from recourse_audit.graph.readers import read_graph, with_columns
@@ -34,7 +34,7 @@ from recourse_audit.model.roles import check_complete
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import PreprocessingReport, ProbeReport
 from recourse_audit.records.texts import unguard
-from recourse_audit.recourse.attributes import check_references
+from recourse_audit.recourse.attributes import check_comparators, check_references
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.search.evaluation import Scope
 from recourse_audit.settings import (
@@ -46,7 +46,7 @@ from recourse_audit.settings import (
     load_settings,
 )
 from recourse_audit.settings.analysis import LARGEST_SEED
-from recourse_audit.settings.section import is_file
+from recourse_audit.settings.section import MOST_COMPARED, close_matches, is_file, near_matches
 
 UNBOUNDED_HOPS = 2
 SALT = 23
@@ -217,12 +217,14 @@ def check_against_graph(
     settings: Settings, graph: Graph, preprocessing: Preprocessing | None
 ) -> tuple[Policy, Ints | None]:
     """The policy and what came true later, checked against the graph as `run` needs them."""
-    for name in settings.groups.attributes:
-        check_known("groups.attributes", name, graph.column_names)
+    for key in ("attributes", "given"):
+        for name in getattr(settings.groups, key):
+            check_known(f"groups.{key}", name, graph.column_names)
     encoder = encoder_of(settings.graph, graph) if preprocessing is None else preprocessing.encoder
     policy = Policy(settings, graph, encoder)
     columns = graph.person_features if encoder is None else encoder.columns
     check_references(settings, graph, columns)
+    check_comparators(settings, graph)
     stratum, known = settings.caveats.stratum, list(graph.attributes)
     if stratum is not None and stratum not in known:
         raise SettingsError(
@@ -258,6 +260,7 @@ def assemble(
             max_hops=search.max_hops or probes.depth or UNBOUNDED_HOPS,
             budget=search.budget,
             counterfactuals=search.counterfactuals,
+            study=search.study,
             seed=search.seed,
         ),
         policy=policy,
@@ -348,11 +351,13 @@ def find_subjects(audit: LoadedAudit, ids: Sequence[str]) -> list[int]:
             )
     unknown = [repr(identifier) for identifier in dict.fromkeys(ids) if identifier not in numbers]
     if unknown:
-        file = audit.settings.graph.origin
-        examples = ", ".join(repr(name) for name in graph.ids[:3].tolist())
+        file, known = audit.settings.graph.origin, graph.ids[:MOST_COMPARED].tolist()
+        missed = next(name for name in ids if repr(name) in unknown)
+        examples = ", ".join(map(repr, known[:3]))
+        hint = close_matches(missed, known) or f"ids look like {examples}"
         raise SubjectError(
             f"{file}: there is no node with the {'id' if len(unknown) == 1 else 'ids'} "
-            f"{', '.join(unknown)}; ids look like {examples}"
+            f"{', '.join(unknown)}; {hint}"
         )
     return [numbers[identifier] for identifier in ids]
 
@@ -397,8 +402,11 @@ def _choose(audit: LoadedAudit, answers: Floats, wanted: str) -> Ints:
     path = Path(wanted)
     if "=" in wanted and not is_file(path):
         name, _, value = wanted.partition("=")
-        values = np.array(_values(audit, name, "--subjects"))
-        return np.flatnonzero(values == value)
+        values = _values(audit, name, "--subjects")
+        if value not in values:
+            hint = near_matches(value, sorted({*values}))
+            raise SubjectError(f"--subjects {wanted}: nobody's {name!r} is {value!r}; {hint}")
+        return np.flatnonzero(np.array(values) == value)
     return _read_ids_of(audit, path)
 
 
@@ -420,7 +428,8 @@ def _read_ids_of(audit: LoadedAudit, path: Path) -> Ints:
         more = f" (and {len(unknown) - NAMED:,} more)" if len(unknown) > NAMED else ""
         raise SubjectError(
             f"{path}: the graph has no node with the {'id' if len(unknown) == 1 else 'ids'} "
-            f"{', '.join(map(repr, unknown[:NAMED]))}{more}; correct them or leave them out"
+            f"{', '.join(map(repr, unknown[:NAMED]))}{more}; "
+            f"correct them or leave them out; {close_matches(unknown[0], people)}"
         )
     return np.unique(np.array([numbers[name] for name in ids], np.int64))
 

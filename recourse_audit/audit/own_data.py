@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, repeat
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +42,7 @@ from recourse_audit.recourse.attributes import (
 from recourse_audit.search.influential_ties import AnswerEffects
 from recourse_audit.search.moexp import Naming
 from recourse_audit.search.pareto import round_figure, round_figures
+from recourse_audit.settings import Settings
 
 # A query about the whole graph for every person takes seconds per subject in a larger one.
 MOST_ARCS = 50_000
@@ -232,17 +233,11 @@ class _Ladder:
 
     def __init__(self, reports: OwnDataReports, asked: SubjectAnswers) -> None:
         self._reports, self._asked = reports, asked
-        graph, subject = reports.graph, asked.subject
-        self._stored = [column.read(graph, subject) for column in reports.columns]
+        self._stored = [column.read(reports.graph, asked.subject) for column in reports.columns]
         self._effects = AnswerEffects(asked, reports.naming)
         self._refused: set[int] = set()
-        arcs, _ = spans(
-            graph.pair_starts,
-            np.sort(graph.neighbour_pair[graph.starts[subject] : graph.starts[subject + 1]]),
-        )
-        kinds = graph.ties.kind[graph.arc_tie[arcs]]
-        self._kinds = np.unique(kinds)
-        self._arcs = [arcs[kinds == kind] for kind in self._kinds]
+        arcs = arcs_by_kind(reports.graph, asked.subject)
+        self._kinds, self._arcs = [*arcs], [*arcs.values()]
 
     @property
     def lead_now(self) -> float:
@@ -266,10 +261,8 @@ class _Ladder:
 
     @property
     def ties(self) -> Iterator[OwnTies]:
-        graph = self._reports.graph
-        for kind, arcs in zip(self._kinds.tolist(), self._arcs, strict=True):
-            count = len(arcs) if graph.directed else len(arcs) // 2
-            yield OwnTies(kind=graph.ties.kinds[kind], count=count)
+        for kind, arcs in zip(self._kinds, self._arcs, strict=True):
+            yield OwnTies(kind=kind, count=count_ties(self._reports.graph, arcs))
 
     def reason_against(self, part: int) -> NoColumnAnswer:
         """Why a column that was asked about has no answer."""
@@ -341,6 +334,28 @@ class _Ladder:
         return tuple(sorted(pairs, key=lambda pair: -pair.moves)[:MOST_PAIRS])
 
 
+def arcs_by_kind(graph: Graph, node: int) -> dict[str, Ints]:
+    """The arcs of a node's own ties without loops, by the kind of tie."""
+    pairs = np.sort(graph.neighbour_pair[graph.starts[node] : graph.starts[node + 1]])
+    arcs, _ = spans(graph.pair_starts, pairs)
+    kinds = graph.ties.kind[graph.arc_tie[arcs]]
+    return {graph.ties.kinds[kind]: arcs[kinds == kind] for kind in np.unique(kinds).tolist()}
+
+
+def count_ties(graph: Graph, arcs: Ints) -> int:
+    """How many ties some arcs belong to."""
+    return len(arcs) if graph.directed else len(arcs) // 2
+
+
+def units_of(settings: Settings, name: str) -> Attribute:
+    """A number of the node table in the units of its rule, or of `graph.units`."""
+    for rule in settings.recourse.attributes:
+        if rule.name == name:
+            known = {key: getattr(rule, key) for key in ("unit", "scale", "shift", "transform")}
+            return Attribute(name=name, **known)
+    return Attribute(name=name, unit=settings.graph.units.get(name, ""))
+
+
 def _references(
     audit: LoadedAudit, edited: EditedGraph, names: tuple[str, ...], *, complete: bool
 ) -> list[ColumnReference]:
@@ -355,8 +370,6 @@ def _references(
     favourable = decisions.favourable(answers, people) & complete
     typical = decided if wanted == "population_median" else favourable
     given = wanted if isinstance(wanted, dict) else {}
-    rules = {rule.name: rule for rule in audit.settings.recourse.attributes}
-    units_of = audit.settings.graph.units
     references = []
     for name in names:
         values = column_of(graph, name)[people]
@@ -367,9 +380,7 @@ def _references(
             continue
         there = np.isfinite(values)
         middle = np.sort(values[typical & there])
-        keys = ("unit", "scale", "shift", "transform") if name in rules else ()
-        known = {key: getattr(rules[name], key) for key in keys}
-        units = Attribute(name=name, **(known or {"unit": units_of.get(name, "")}))
+        units = units_of(audit.settings, name)
         stored = float(middle[(len(middle) - 1) // 2]) if len(middle) else None
         if name in given:
             # As exactly as the table holds numbers.
@@ -388,23 +399,21 @@ def _references(
     return references
 
 
-def alone_decisions(audit: LoadedAudit, decisions: Decisions) -> Iterator[bool | None]:
-    """Whether the decision on everybody would be favourable on their own data alone, in order.
+def alone_answers(audit: LoadedAudit, decisions: Decisions) -> Floats | None:
+    """The model's answers about everybody on their own data alone, one row per person.
 
-    None for everybody where it would take a query about the whole graph for each, and for
-    people for whom the answer is not a number. Asked block by block, so that memory is bounded.
+    None where it would take a query about the whole graph for each. Asked block by block, so that
+    the memory of queries is bounded.
     """
     people = audit.graph.person_count
     edited = EditedGraph(audit.graph, audit.batcher, audit.probes, decisions)
     if not edited.can_stand_alone:
-        yield from repeat(None, people)
-        return
-    for first in range(0, people, PEOPLE_TOGETHER):
-        block = np.arange(first, min(first + PEOPLE_TOGETHER, people))
-        answers = edited.without_ties(block)
-        favourable = decisions.favourable(answers, block).tolist()
-        usable = decisions.usable(answers).tolist()
-        yield from (good if there else None for good, there in zip(favourable, usable, strict=True))
+        return None
+    blocks = (
+        np.arange(first, min(first + PEOPLE_TOGETHER, people))
+        for first in range(0, people, PEOPLE_TOGETHER)
+    )
+    return np.concatenate([edited.without_ties(block) for block in blocks])
 
 
 def _size(edited: EditedGraph) -> int:

@@ -18,12 +18,13 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from recourse_audit.errors import GraphError, SettingsError
-from recourse_audit.graph.columns import Column, as_strings, check_known, near_matches
-from recourse_audit.graph.graph import Graph, Indices, Ints
+from recourse_audit.graph.columns import Column, as_strings, check_known
+from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
 from recourse_audit.model.decisions import NO_DECISION, Decisions
 from recourse_audit.records.bundle import Member, Person, TieBlock
 from recourse_audit.records.groups import Communities
 from recourse_audit.settings import GroupSettings, Settings
+from recourse_audit.settings.section import near_matches
 
 MOST_NUMBERS = 20
 # Comparing groups takes memory for every person in every group of an attribute or a crossing.
@@ -173,6 +174,8 @@ def check_groups(graph: Graph, settings: GroupSettings) -> None:
                 "nobody; name another column, or leave it out"
             )
     everybody = {name: _check_attribute(graph, settings, name) for name in settings.attributes}
+    for name in settings.given:
+        _check_attribute(graph, settings, name, "groups.given")
     for first, second in combinations(everybody, 2) if settings.crossed else ():
         crossed = {*zip(everybody[first], everybody[second], strict=True)}
         if len(crossed) > MOST_CROSSED:
@@ -183,7 +186,9 @@ def check_groups(graph: Graph, settings: GroupSettings) -> None:
             )
 
 
-def _check_attribute(graph: Graph, settings: GroupSettings, attribute: str) -> list[str]:
+def _check_attribute(
+    graph: Graph, settings: GroupSettings, attribute: str, key: str = "groups.attributes"
+) -> list[str]:
     """Everybody's group by an attribute whose groups can be compared."""
     values = people_column(graph, attribute)
     numeric, binned = values.dtype.kind in "iuf", attribute in settings.bins
@@ -197,7 +202,7 @@ def _check_attribute(graph: Graph, settings: GroupSettings, attribute: str) -> l
         if different > MOST_NUMBERS:
             middle = _write_number(np.float64(f"{float(np.median(finite)):.3g}"))
             raise SettingsError(
-                f"groups.attributes: {attribute!r} has {different:,} different numbers, too many "
+                f"{key}: {attribute!r} has {different:,} different numbers, too many "
                 "for groups; give the edges between groups, as in bins = "
                 f"{{ {attribute} = [{middle}] }}"
             )
@@ -209,12 +214,12 @@ def _check_attribute(graph: Graph, settings: GroupSettings, attribute: str) -> l
             what = f"everybody's {attribute!r} is {groups[0]!r} or unknown"
         remedy = ", or change its bins" if binned else ""
         raise SettingsError(
-            f"groups.attributes: {what}, so there are no groups to compare; leave it out{remedy}"
+            f"{key}: {what}, so there are no groups to compare; leave it out{remedy}"
         )
     if len(groups) > MOST_GROUPS:
         first = ", ".join(repr(group) for group in groups[:2])
         raise SettingsError(
-            f"groups.attributes: {attribute!r} has {len(groups):,} different values ({first}, "
+            f"{key}: {attribute!r} has {len(groups):,} different values ({first}, "
             f"…), and at most {MOST_GROUPS} groups are compared; name a column with wider "
             "groups, or leave it out"
         )
@@ -355,13 +360,13 @@ def people_of(
     decisions: Decisions,
     recorded: Ints | None,
     communities: Ints | None,
-    favourable_alone: Iterable[bool | None],
+    alone: Floats | None,
     outcomes: Ints | None,
 ) -> Iterator[Person]:
     """Everybody with the decision on them: the one on record if there are any, else the model's.
 
-    `favourable_alone` are the model's decisions on everybody's own data alone, and `outcomes` what
-    came true later, if a column says so. Scores are what the rule goes by, in full.
+    `alone` are the model's answers on everybody's own data alone, and `outcomes` what came true
+    later, if a column says so. Scores are what the rule goes by, in full.
     """
     every = np.arange(graph.person_count)
     answers = decisions.everybody[every]
@@ -374,28 +379,35 @@ def people_of(
         [classes[number] for number in decided.tolist()],
         decisions.rule.favourable_classes[decided].tolist(),
         nothing if communities is None else communities.tolist(),
-        favourable_alone,
         nothing if outcomes is None else [meaning[code] for code in outcomes.tolist()],
-        decisions.rule.values(answers).tolist(),
-        decisions.usable(answers).tolist(),
+        _scores(decisions, answers),
+        nothing if alone is None else decisions.favourable(alone, every).tolist(),
+        nothing if alone is None else _scores(decisions, alone),
     )
     for number, row in enumerate(zip(*columns, strict=True)):
-        name, decision, favourable, community, alone, outcome, score, usable = row
+        name, decision, favourable, community, outcome, score, favourable_alone, score_alone = row
         yield Person(
             number=number,
             id=name,
             decision=decision,
             favourable=favourable if decision else None,
             community=community,
-            favourable_alone=alone,
+            favourable_alone=None if score_alone is None else favourable_alone,
             outcome=outcome,
-            score=score if usable else None,
+            score=score,
+            score_alone=score_alone,
         )
 
 
+def _scores(decisions: Decisions, answers: Floats) -> list[float | None]:
+    """What the rule goes by, for each row; None where the answer is not a number."""
+    rows = zip(decisions.rule.values(answers).tolist(), decisions.usable(answers), strict=True)
+    return [score if usable else None for score, usable in rows]
+
+
 def members_of(graph: Graph, settings: GroupSettings) -> Iterator[Member]:
-    """Everybody's groups, by the name of the attribute."""
-    names = sorted(settings.attributes)
+    """Everybody's groups, by the name of the attribute, and values in columns that are given."""
+    names = sorted(settings.columns)
     columns = [groups_by(graph, settings, name) for name in names]
     for number, values in enumerate(zip(*columns, strict=True)):
         yield from ((number, name, value) for name, value in zip(names, values, strict=True))

@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from recourse_audit.audit.caveats import Effects, caveats_on
+from recourse_audit.audit.comparators import ComparatorFinder
 from recourse_audit.audit.large_graphs import is_large, whole_answers
 from recourse_audit.audit.load import LoadedAudit, find_subjects
-from recourse_audit.audit.own_data import OwnDataReports
+from recourse_audit.audit.own_data import OwnDataReports, alone_answers
 from recourse_audit.audit.reasons import ReasonFinder
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
@@ -87,7 +88,9 @@ def reports_on(
     audit.model.reseed(audit.scope.seed)
     complete = not audit.batcher.one_row_per_query
     audit, answers = ask_twice(audit, wanted)
-    reporter = Reporter(audit, answers, complete=complete)
+    asked = complete and audit.probes.deterministic
+    alone = alone_answers(audit, audit.rule.over(answers)) if asked else None
+    reporter = Reporter(audit, answers, alone, complete=complete)
     for block in reporter.search.blocks(wanted):
         yield from reporter.on_block(block, changes)
 
@@ -110,8 +113,18 @@ def ask_twice(audit: LoadedAudit, nodes: Ints) -> tuple[LoadedAudit, Floats]:
 class Reporter:
     """Reports on subjects, once it is known what the model answers on the whole graph."""
 
-    def __init__(self, audit: LoadedAudit, answers: Floats, *, complete: bool = True) -> None:
-        """`answers` are those of `whole_answers`; `complete` ones are about everybody."""
+    def __init__(
+        self,
+        audit: LoadedAudit,
+        answers: Floats,
+        alone: Floats | None = None,
+        *,
+        complete: bool = True,
+    ) -> None:
+        """`answers` are those of `whole_answers`; `complete` ones are about everybody.
+
+        `alone` are those of `alone_answers`, if they are known.
+        """
         graph, batcher, seed = audit.graph, audit.batcher, audit.scope.seed
         self._audit = audit
         self._answers = answers
@@ -130,6 +143,8 @@ class Reporter:
             settings = audit.settings.caveats
             self._effects = Effects(graph, batcher, decisions, depth, settings, seed)
         self._own_data = OwnDataReports(audit, self._edited, complete=complete)
+        own = [column.name for column in self._own_data.columns]
+        self._comparators = ComparatorFinder(audit, decisions, alone, own, complete=complete)
         self._reasons = ReasonFinder(audit)
 
     def on_block(
@@ -199,6 +214,7 @@ class Reporter:
             report,
             recourse=disagreement,
             own_data=own_data,
+            comparators=self._comparators.find(subject),
             what_if=what_if,
             note=_note(outcome),
             error=outcome.reason if isinstance(outcome, SearchFailure) else "",
@@ -241,6 +257,7 @@ class Reporter:
             front_size=result.front_size,
             baselines=result.baselines,
             objective_grid=result.objective_grid,
+            study_cases=result.study_cases,
         )
 
     def _disagreement(self, report: SubjectReport) -> Recourse | None:
@@ -285,8 +302,8 @@ class Reporter:
             return None
         near = neighbourhood(graph, np.array([subject]), reach)
         nearest = np.argsort(near.hops, kind="stable")
-        trees = () if search is None else search.numbers
-        in_trees = sorted({node for tree in trees for node in tree.nodes})
+        trees = () if search is None else (*(t.nodes for t in search.numbers), search.study_nodes)
+        in_trees = sorted({node for nodes in trees for node in nodes})
         wanted = np.searchsorted(near.nodes, np.array(in_trees, np.int64))
         others = nearest[~np.isin(nearest, wanted)][: max(MOST_SHOWN - len(wanted), 0)]
         chosen = np.sort(np.concatenate((wanted, others)))

@@ -157,7 +157,9 @@ class StoredAudit:
         return report if days is None else replace(report, ran=Days(first=days[0], last=days[1]))
 
     def groups_of(self, number: int) -> dict[str, str]:
-        return read_groups(self.connection, number)
+        """One person's values of protected attributes."""
+        values = read_groups(self.connection, number)
+        return {name: values[name] for name in self.settings.groups.attributes}
 
     def groups_of_subjects(self) -> dict[int, dict[str, str]]:
         """The values of protected attributes of all subjects, by number."""
@@ -165,7 +167,8 @@ class StoredAudit:
         for number, attribute, value in self.connection.execute(
             "SELECT person, attribute, value FROM members JOIN subjects ON person = number"
         ):
-            groups.setdefault(number, {})[attribute] = value
+            if attribute in self.settings.groups.attributes:
+                groups.setdefault(number, {})[attribute] = value
         return groups
 
 
@@ -190,7 +193,7 @@ def open_stored_audit(folder: Path) -> Iterator[StoredAudit]:
         raise InputError(f"{folder}: holds no audit; `recourse-audit run` writes one")
     with open_store(bundle.store) as store:
         settings = load_bundle_settings(folder)
-        check_attributes(store, settings.groups.attributes)
+        check_attributes(store, settings.groups.columns)
         [[count]] = store.execute("SELECT count(*) FROM subjects")
         yield StoredAudit(folder, store, settings, finished=True, done=count, total=count)
 
@@ -241,7 +244,7 @@ def _fill_from_checkpoint(
         with Checkpoint.open(bundle.checkpoint) as checkpoint:
             settings = load_bundle_settings(bundle.folder)
             checkpoint.check()
-            check_attributes(checkpoint.connection, settings.groups.attributes)
+            check_attributes(checkpoint.connection, settings.groups.columns)
             deque(fill_store(store, checkpoint), maxlen=0)
             return settings, *checkpoint.progress()
     except (*DAMAGE, DocumentError) as error:

@@ -3,7 +3,7 @@
 The checkpoint has everybody, who is to be audited, and finished chunks: one transaction per chunk,
 so that nothing is half written. With each chunk goes a digest of its documents, which is checked
 before they are used. The store is written from it in one go, in one order, so that its bytes depend
-on its content alone; every later stage reads it. `docs/bundle.md` describes its tables.
+on its content alone; every later stage reads it. `docs/reference/bundle.md` describes its tables.
 
 Both hold what their tables promise, or are refused before anything is read: SQLite keeps a text in
 a column of numbers if somebody puts it there. So all tables are looked through once, when a
@@ -42,7 +42,7 @@ from recourse_audit.records.subject import SubjectReport
 # What reading a damaged database raises; SQLite's own message may quote bytes that are no text.
 DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 # Change whenever a table or the format of documents does; other versions are refused.
-VERSION, CHECKPOINT_VERSION = 11, 9
+VERSION, CHECKPOINT_VERSION = 12, 10
 # What holds of every value, by the type of its column; NULL is what the tables themselves forbid.
 HOLDS = {
     "TEXT": "typeof({0}) IN ('text', 'null')",
@@ -66,7 +66,8 @@ RULES = {
 # Both databases have these. Communities are numbered, and there are no more of them than people.
 PEOPLE = """CREATE TABLE people (
   number INTEGER PRIMARY KEY, id TEXT NOT NULL, decision TEXT NOT NULL, favourable BOOLEAN,
-  community INTEGER REFERENCES people, favourable_alone BOOLEAN, outcome BOOLEAN, score REAL
+  community INTEGER REFERENCES people, favourable_alone BOOLEAN, outcome BOOLEAN, score REAL,
+  score_alone REAL
 )"""
 MEMBERS = """CREATE TABLE members (
   person INTEGER NOT NULL REFERENCES people, attribute TEXT NOT NULL, value TEXT NOT NULL,
@@ -167,14 +168,16 @@ def check_tables(store: sqlite3.Connection, schema: Sequence[str]) -> None:
 
 
 def check_attributes(store: sqlite3.Connection, attributes: Iterable[str]) -> None:
-    """Refuse a database in which not everybody has a value for each protected attribute."""
+    """Refuse a database in which not everybody has a value in each column that groups need."""
     [[people]] = store.execute("SELECT count(*) FROM people")
     counts = dict(store.execute("SELECT attribute, count(*) FROM members GROUP BY attribute"))
     for name in attributes:
         if counts.pop(name, 0) != people:
             raise sqlite3.IntegrityError(f"not everybody has a value of {name!r}")
     if counts:
-        raise sqlite3.IntegrityError(f"{next(iter(counts))!r} is no protected attribute")
+        raise sqlite3.IntegrityError(
+            f"{next(iter(counts))!r} is no protected attribute, nor in groups.given"
+        )
 
 
 def read_meta(store: sqlite3.Connection) -> dict[str, str]:
@@ -183,7 +186,7 @@ def read_meta(store: sqlite3.Connection) -> dict[str, str]:
 
 
 def read_groups(store: sqlite3.Connection, person: int) -> dict[str, str]:
-    """One person's values of protected attributes."""
+    """One person's values in all columns that groups need."""
     find = "SELECT attribute, value FROM members WHERE person = ?"
     return dict(store.execute(find, (person,)))
 

@@ -50,7 +50,7 @@ def demo(
     say("")
     given = audit.loaded.settings
     words, facts = english(given), facts_of(given)
-    for report in audit.explain_many(_pick_subjects(audit.loaded, DEMO_SUBJECTS)):
+    for report in audit.explain_many(pick_subjects(audit.loaded, DEMO_SUBJECTS)):
         show_subject(view(), report, facts=facts, words=words)
     with resumable(folder):
         bundle = audit.run(folder, sample=DEMO_AUDIT, fresh=True, progress=True, pages_follow=True)
@@ -95,7 +95,7 @@ def _copy_sample(sample: str, out: Path) -> None:
         raise InputError(f"{out}: cannot be written ({reason}); choose another --out") from None
 
 
-def _pick_subjects(audit: "LoadedAudit", count: int) -> list[str]:
+def pick_subjects(audit: "LoadedAudit", count: int) -> list[str]:
     """The first people the model refused who have a few ties."""
     import numpy as np
 

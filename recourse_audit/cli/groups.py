@@ -9,6 +9,7 @@ from recourse_audit.cli.printing import (
     AsJson,
     BundleArgument,
     Full,
+    Sarif,
     doing,
     english,
     print_json,
@@ -35,14 +36,18 @@ def groups(
         str | None,
         Option(metavar="gap", help="Exit 3 if a gap is shown, 2 if nothing could be tested."),
     ] = None,
+    sarif: Sarif = None,
 ) -> None:
     """Compare the groups of an audit: gaps, with uncertainty."""
     from recourse_audit.api import Bundle
+    from recourse_audit.bundle.layout import GROUP_REPORT
     from recourse_audit.render.groups_csv import groups_csv
+    from recourse_audit.render.sarif import find_gaps, sarif_log
     from recourse_audit.render.terminal import show_groups, unfinished
 
     if fail_on not in (None, GAP):
         raise InputError(f"--fail-on {fail_on}: must be {GAP}")
+    check_sarif(sarif, fail_on)
     with doing("Comparing groups"):
         report = Bundle(bundle).groups()
     words = english(Bundle(bundle).settings)
@@ -55,21 +60,34 @@ def groups(
     else:
         show_groups(view(), report, words=words, full=full)
     if fail_on == GAP:
-        check_gaps(bundle, report)
+        problem = find_problem(bundle, report)
+        if sarif is not None:
+            write(sarif, sarif_log([*find_gaps(report)], bundle / GROUP_REPORT, problem))
+        if report.flags:
+            raise FindingError(f"{bundle}: {flags_sentence(report)}")
+        if problem:
+            raise InputError(problem)
 
 
-def check_gaps(bundle: Path, report: "GroupReport") -> None:
-    """Fail on gaps that are shown; refuse to call clean what is unfinished or was not tested."""
+def check_sarif(sarif: Path | None, fail_on: object) -> None:
+    """Refuse to write findings when nothing counts as one."""
+    if sarif is not None and not fail_on:
+        raise InputError("--sarif: needs --fail-on, which says what counts as a finding")
+
+
+def find_problem(bundle: Path, report: "GroupReport") -> str:
+    """Why a report without a gap that is shown is not clean: unfinished, or nothing tested."""
     if report.flags:
-        raise FindingError(f"{bundle}: {flags_sentence(report)}")
+        return ""
     if not report.finished:
-        raise InputError(
+        return (
             f"{bundle}: --fail-on {GAP}: no gap is shown so far, but only {report.done:,} of "
             f"{report.total:,} subjects are done; rerun the same `run` command to finish the "
             "audit, then ask again"
         )
     if not report.tests:
-        raise InputError(f"{bundle}: --fail-on {GAP}: nothing was tested: {_why_untested(report)}")
+        return f"{bundle}: --fail-on {GAP}: nothing was tested: {_why_untested(report)}"
+    return ""
 
 
 def _why_untested(report: "GroupReport") -> str:

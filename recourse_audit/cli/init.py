@@ -1,12 +1,23 @@
 """`init`: a first audit.toml, written from the user's files."""
 
+import shutil
+import sys
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from textwrap import fill
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
+import typer
 from typer import Argument, Option
 
+from recourse_audit.cli.demo import pick_subjects
 from recourse_audit.cli.printing import doing, say, write
-from recourse_audit.errors import InputError
+from recourse_audit.errors import AuditError, InputError
+
+if TYPE_CHECKING:
+    from recourse_audit.audit.questions import Question
+
+T = TypeVar("T")
 
 
 def init(
@@ -33,6 +44,13 @@ def init(
     outcome: Annotated[
         str | None, Option(help="The column of nodes with what happened later.")
     ] = None,
+    derived: Annotated[
+        list[str] | None,
+        Option(metavar="NAME=FORMULA", help="A column of nodes that is computed from others."),
+    ] = None,
+    ask: Annotated[
+        bool, Option("--ask/--no-input", help="Ask about the guesses, if there is a terminal.")
+    ] = True,
     out: Annotated[Path, Option(help="The file to write.")] = Path("audit.toml"),
     force: Annotated[bool, Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
@@ -44,7 +62,8 @@ def init(
         raise InputError(f"{out}: is a folder; name the file to write: --out {out / 'audit.toml'}")
     if exists(out) and not force:
         raise InputError(f"{out}: already exists; choose another --out, or replace it with --force")
-    with doing("Reading the files and probing the model"):
+    ask = ask and sys.stdin.isatty() and sys.stdout.isatty()
+    with nullcontext() if ask else doing("Reading the files and probing the model"):
         start = starting_settings(
             model,
             {**name_files(nodes or (), edges or ()), "npz": npz, "graphml": graphml},
@@ -53,10 +72,60 @@ def init(
             preprocessing=preprocessing,
             recorded=recorded,
             outcome=outcome,
+            derived=derived or (),
+            ask=Interviewer() if ask else None,
         )
     write(out, start.text)
     for guess in start.guesses:
         say(guess)
     if start.problem:
         raise InputError(f"wrote {out}, but nobody can be audited with it yet: {start.problem}")
-    say(f"Wrote {out}. Check the lines marked CHECK, then run: recourse-audit inspect {out}")
+    tried = _try_first(out) if ask else ""
+    check = f"recourse-audit explain {out} {tried}" if tried else f"recourse-audit inspect {out}"
+    say(f"Wrote {out}. Check the lines marked CHECK, then run: {check}")
+
+
+class Interviewer:
+    """Asks the person at the terminal, and asks again where an answer cannot be meant."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+        say("Enter accepts a guess. Nothing is written before the last answer.")
+
+    def __call__(self, question: "Question[T]", /) -> T:
+        from recourse_audit.audit.questions import NONE, QUESTIONS
+
+        self._asked += 1
+        title, form = QUESTIONS[question.key]
+        width = shutil.get_terminal_size().columns - 1
+        say(f"\n{self._asked}. {title}")
+        guess = "none" if question.guess == NONE else question.guess
+        for line in (f"Guess: {guess}", f"Why: {question.why}.", f"Write {form}."):
+            say(fill(line, width, initial_indent="   ", subsequent_indent="   "))
+        while True:
+            try:
+                answer = typer.prompt(
+                    "  ", question.guess, show_default=False, prompt_suffix="> ", err=True
+                )
+                return question.read(answer)
+            except typer.Abort:
+                say("\ninterrupted; nothing was written")
+                raise typer.Exit(130) from None
+            except InputError as error:
+                say(fill(str(error), width, initial_indent="   ", subsequent_indent="   "))
+
+
+def _try_first(out: Path) -> str:
+    """Explain the decision on somebody who is refused, as `explain` would; the id, or ""."""
+    from recourse_audit.api import Audit
+    from recourse_audit.render.i18n import status_name
+
+    try:
+        audit = Audit.from_toml(out, progress=True)
+        people = pick_subjects(audit.loaded, 1)
+        for report in audit.explain_many(people, progress=True):
+            subject, status = report.subject, status_name(report.status)
+            say(f"Tried it on {subject.id}: {subject.decision}, {status}.")
+    except AuditError as error:
+        raise InputError(f"wrote {out}, and trying it failed: {error}") from None
+    return people[0] if people else ""

@@ -33,6 +33,7 @@ def letters(
         str | None,
         Option(
             metavar="NAME",
+            allow_from_autoenv=False,
             help="Who answers for the letters that are named; all others are drafts.",
         ),
     ] = None,

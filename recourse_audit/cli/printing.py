@@ -35,6 +35,10 @@ def check_seconds(seconds: float | None) -> float | None:
 AsJson = Annotated[bool, Option("--json", help="Print JSON instead of a view.")]
 Full = Annotated[bool, Option("--full", help="Print everything, not only the first sections.")]
 BundleArgument = Annotated[Path, Argument(help="The folder that `run` wrote.")]
+Sarif = Annotated[
+    Path | None,
+    Option(metavar="FILE", help="With --fail-on: write findings as SARIF 2.1.0 for code hosts."),
+]
 SettingsArgument = Annotated[Path, Argument(help="The audit.toml.")]
 Workers = Annotated[
     int | None, Option(min=1, max=1024, help="Number of worker processes. [default: one per core]")

@@ -11,6 +11,7 @@ from typer import Option
 from typer.core import TyperCommand, TyperOption
 
 from recourse_audit.cli.demo import demo
+from recourse_audit.cli.doctor import doctor
 from recourse_audit.cli.explain import explain
 from recourse_audit.cli.groups import groups
 from recourse_audit.cli.init import init
@@ -21,15 +22,19 @@ from recourse_audit.cli.report import report
 from recourse_audit.cli.run import run
 from recourse_audit.cli.schema import schema
 from recourse_audit.cli.stability import stability
+from recourse_audit.cli.study import study
 from recourse_audit.cli.verify import verify
 from recourse_audit.errors import AuditError, InputError
+
+VARIABLES = "recourse-audit"
 
 app = typer.Typer(
     name="recourse-audit",
     help="Audit a sealed ONNX graph neural network: what a decision rests on, and what could "
     "change it.",
+    epilog="Options can be set as variables, too: RECOURSE_AUDIT_RUN_OUT is --out of run. "
+    "--install-completion completes commands and options with the Tab key.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -50,9 +55,16 @@ def _options(
 
 
 class _Command(TyperCommand):
-    """A command that refuses an option given twice, of which the parser would keep the last."""
+    """A command whose options may stand in variables; one given twice is refused.
+
+    The parser would keep the last. A letter is signed off by a person, and never by a variable.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        for option in self.params:
+            if isinstance(option, TyperOption) and option.allow_from_autoenv:
+                words = f"{VARIABLES}-{self.name}-{option.opts[0].strip('-')}"
+                option.envvar, option.show_envvar = words.upper().replace("-", "_"), False
         _, _, given = self.make_parser(ctx).parse_args(args=[*args])
         for place, option in enumerate(given):
             single = isinstance(option, TyperOption) and not option.multiple and not option.is_flag
@@ -62,7 +74,8 @@ class _Command(TyperCommand):
 
 
 app.callback()(_options)
-COMMANDS = (inspect, init, explain, run, report, letters, groups, verify, stability, schema, demo)
+READING = (report, letters, groups, verify, study)  # of a bundle, without the model
+COMMANDS = (inspect, init, doctor, explain, run, *READING, stability, schema, demo)
 for _command in COMMANDS:
     app.command(cls=_Command)(_command)
 

@@ -25,6 +25,16 @@ def report(
         str, Option(metavar="NAME", help="Who answers for the audit; named on the index.")
     ] = "",
     pdf: Annotated[bool, Option("--pdf", help="Make reports on subjects as PDF too.")] = False,
+    pack: Annotated[
+        list[str] | None,
+        Option(
+            metavar="NAME",
+            help="Add the checklist of a framework: ll144, us-credit, eu-ai-act or model-risk.",
+        ),
+    ] = None,
+    strict: Annotated[
+        bool, Option("--strict", help="Exit 2 if a pack asks for anything that is not present.")
+    ] = False,
     templates: Templates = None,
     eject: Annotated[
         Path | None, Option(help="Only copy our templates into this new folder.")
@@ -48,12 +58,21 @@ def report(
             language=language,
             auditor=auditor,
             pdf=pdf,
+            packs=pack or (),
             templates=templates,
             workers=workers,
             sign=sign,
             progress=True,
         )
     say_pages(bundle, pages)
+    for name, lacks in pages.lacks.items():
+        page = bundle / "pages" / f"pack_{name}.html"
+        say(f"{page}: {f'{len(lacks)} not present:' if lacks else 'all items are present'}")
+        for line in lacks:
+            say(f"! {name}: {line}")
+    if strict and any(pages.lacks.values()):
+        named = ", ".join(name for name, lacks in pages.lacks.items() if lacks)
+        raise InputError(f"{bundle}: --strict: not everything is present for --pack {named}")
     if pages.trouble:
         raise PaperError(pages.trouble)
 

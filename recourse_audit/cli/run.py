@@ -7,20 +7,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from recourse_audit.cli.groups import GAP, check_gaps, flags_sentence
+from recourse_audit.cli.groups import GAP, check_sarif, find_problem, flags_sentence
 from recourse_audit.cli.printing import (
+    AsJson,
+    Sarif,
     SettingsArgument,
     Sign,
     Workers,
     check_seconds,
+    print_json,
     resumable,
     say,
     warn,
+    write,
 )
 from recourse_audit.errors import AuditError, FindingError, InputError, PaperError, SettingsError
 
 if TYPE_CHECKING:
     from recourse_audit.api import Bundle
+    from recourse_audit.records.bundle import CodeFinding
     from recourse_audit.records.recourse import RecourseStatus
     from recourse_audit.settings import Settings
 
@@ -76,6 +81,8 @@ def run(
             "share of subjects), or gap.",
         ),
     ] = None,
+    sarif: Sarif = None,
+    as_json: AsJson = False,
     pages: Annotated[
         bool, Option(help="Make pages and draft letters at the end, if there are none yet.")
     ] = True,
@@ -89,10 +96,13 @@ def run(
     Rerun the same command to resume after an interruption.
     """
     from recourse_audit.api import Audit
+    from recourse_audit.records.bundle import RunResult
+    from recourse_audit.render.sarif import find_gaps, sarif_log
 
+    check_sarif(sarif, fail_on)
     limits = _read_thresholds([text for text in fail_on or () if text != GAP])
     gap = GAP in (fail_on or ())
-    asked = _check_settings(settings, pages=pages, gap=gap)
+    asked = check_settings(settings, pages=pages, gap=gap)
     audit = Audit.from_toml(
         settings, seed=seed, timeout=min(timeout, asked.model.timeout), progress=True
     )
@@ -115,14 +125,29 @@ def run(
     say_results(bundle)
     trouble = make_pages(bundle, settings, workers, sign) if pages else ""
     statuses = bundle.statuses
-    findings = list(_find_exceeded(statuses, limits))
+    exceeded = [*_find_exceeded(statuses, limits)]
     groups = bundle.groups() if gap else None
-    if groups is not None and (gaps := flags_sentence(groups)):
-        findings.append(gaps)
+    problem = "" if groups is None else find_problem(out, groups)
+    findings = exceeded if groups is None else [*exceeded, *find_gaps(groups)]
+    if sarif is not None:
+        write(sarif, sarif_log(findings, settings, problem))
+    if as_json:
+        result = RunResult(
+            bundle=str(out),
+            finished_before=bundle.was_finished,
+            subjects=sum(statuses.values()),
+            statuses=statuses,
+            repeats=bundle.repeats,
+            findings=tuple(findings),
+            warnings=bundle.warnings,
+            problem=problem or trouble,
+        )
+        print_json(result.to_dict())
     if findings:
-        raise FindingError(f"{out}: {'; '.join(findings)}")
-    if groups is not None:
-        check_gaps(out, groups)
+        gaps = [flags_sentence(groups)] if groups is not None and groups.flags else []
+        raise FindingError(f"{out}: {'; '.join([*(each.text for each in exceeded), *gaps])}")
+    if problem:
+        raise InputError(problem)
     if trouble:
         raise PaperError(trouble)
     if statuses["error"]:
@@ -149,21 +174,21 @@ def _read_thresholds(texts: Sequence[str]) -> dict[str, float]:
 
 def _find_exceeded(
     statuses: "dict[RecourseStatus, int]", limits: dict[str, float]
-) -> Iterator[str]:
-    """A sentence per threshold that is exceeded, as a share of those who need options."""
+) -> "Iterator[CodeFinding]":
+    """Thresholds that are exceeded, as a share of those who need options."""
+    from recourse_audit.records.bundle import CodeFinding
     from recourse_audit.render.i18n import status_name
 
     needy = sum(statuses.values()) - statuses["already_favourable"]
     for name, limit in limits.items():
         count = statuses[STATUS[name]]
         if count > limit * needy:
-            words = status_name(STATUS[name])
-            yield (
-                f"{name} ({words}): {count:,} of {needy:,} subjects, more than a share of {limit:g}"
-            )
+            words, above = status_name(STATUS[name]), f"more than a share of {limit:g}"
+            text = f"{name} ({words}): {count:,} of {needy:,} subjects, {above}"
+            yield CodeFinding(rule=f"status/{name}", title=words, about=name, text=text)
 
 
-def _check_settings(settings: Path, *, pages: bool, gap: bool) -> "Settings":
+def check_settings(settings: Path, *, pages: bool, gap: bool) -> "Settings":
     """The settings; what would be refused after the work is refused before it."""
     from recourse_audit.settings import load_settings
 

@@ -21,11 +21,12 @@ def schema(
     """Print the JSON Schema of a document."""
     from recourse_audit.records.codec import SCHEMAS
     from recourse_audit.settings import settings_schema
+    from recourse_audit.settings.section import near_matches
 
     if name == "settings":
         typer.echo(settings_schema())
     elif name in SCHEMAS:
         print_json(SCHEMAS[name].schema())
     else:
-        known = ", ".join(("settings", *SCHEMAS))
-        raise InputError(f"schema {name}: there is no such document; known: {known}")
+        hint = near_matches(name, ("settings", *SCHEMAS))
+        raise InputError(f"schema {name}: there is no such document; {hint}")

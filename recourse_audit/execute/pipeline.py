@@ -18,7 +18,7 @@ import numpy as np
 from recourse_audit.audit.agreement import agreement_of
 from recourse_audit.audit.large_graphs import is_large
 from recourse_audit.audit.load import LoadedAudit, Selection, select_subjects
-from recourse_audit.audit.own_data import alone_decisions
+from recourse_audit.audit.own_data import alone_answers
 from recourse_audit.audit.population import (
     check_groups,
     communities_of,
@@ -158,6 +158,7 @@ class _Plan:
 
     audit: LoadedAudit
     answers: Floats
+    alone: Floats | None
     decisions: Decisions
     agreement: Agreement | None
     subjects: Ints
@@ -221,6 +222,7 @@ def _make_plan(request: Request) -> _Plan:
     return _Plan(
         audit=audit,
         answers=answers,
+        alone=alone_answers(audit, decisions),
         decisions=decisions,
         agreement=agreement,
         subjects=subjects,
@@ -262,7 +264,7 @@ def _begin_or_resume(bundle: BundleFolder, plan: _Plan, checkpoint: CheckpointWr
     if before:
         checkpoint.check()
         _refuse_changes(bundle, plan, before)
-        check_attributes(checkpoint.connection, settings.groups.attributes)
+        check_attributes(checkpoint.connection, settings.groups.columns)
         return
     communities, numbers = communities_of(audit.graph, settings.groups, audit.scope.seed)
     bundle.write(SETTINGS, plan.settings)  # whoever reads an unfinished audit needs them
@@ -279,7 +281,7 @@ def _begin_or_resume(bundle: BundleFolder, plan: _Plan, checkpoint: CheckpointWr
             plan.decisions,
             audit.recorded,
             numbers,
-            alone_decisions(audit, plan.decisions),
+            plan.alone,
             audit.outcomes,
         ),
         members_of(audit.graph, settings.groups),
@@ -327,8 +329,8 @@ def _work(
     progress.begin(total, total - sum(len(chunk.subjects) for chunk in left))
     if not left:
         return
-    job = prepare_job(bundle.work, plan.audit, plan.answers)
-    reporter = Reporter(plan.audit, plan.answers)
+    job = prepare_job(bundle.work, plan.audit, plan.answers, plan.alone)
+    reporter = Reporter(plan.audit, plan.answers, plan.alone)
 
     def say(text: str) -> None:
         log.add(LogLine(event="trouble", text=text))
@@ -417,7 +419,8 @@ def replay(
 def _repeat(audit: LoadedAudit, subjects: Ints, drawn: set[int]) -> Iterator[tuple[int, str]]:
     """The documents of some subjects, as a worker makes them."""
     audit.model.reseed(audit.scope.seed)
-    reporter = Reporter(*ask_twice(audit, np.arange(audit.graph.person_count)))
+    audit, answers = ask_twice(audit, np.arange(audit.graph.person_count))
+    reporter = Reporter(audit, answers, alone_answers(audit, audit.rule.over(answers)))
     for chunk in chunks_of(audit, subjects):
         wanted = drawn.intersection(chunk.subjects)
         if not wanted:

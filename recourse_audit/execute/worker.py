@@ -40,7 +40,7 @@ from recourse_audit.recourse.policy import Policy
 from recourse_audit.search.moexp import Block, blocks
 from recourse_audit.settings import Settings
 
-ANSWERS = "answers.npy"
+ANSWERS, ALONE = "answers.npy", "alone.npy"
 NO_MEMORY = "there was not enough memory for this subject"
 SMALL = 65_536
 TEXTS_AT_ONCE = 2**16
@@ -301,11 +301,15 @@ class AuditJob:
         return Worker(self).work
 
 
-def prepare_job(folder: Path, audit: LoadedAudit, answers: Floats) -> AuditJob:
-    """Write what workers share into a folder."""
+def prepare_job(
+    folder: Path, audit: LoadedAudit, answers: Floats, alone: Floats | None = None
+) -> AuditJob:
+    """Write what workers share into a folder; `alone` are answers on own data, if known."""
     shared = share_graph(folder, audit.graph)
     let_go(folder, audit.graph)
     save_array(folder / ANSWERS, answers)
+    if alone is not None:
+        save_array(folder / ALONE, alone)
     pipeline = audit.preprocessing
     return AuditJob(
         folder=folder.resolve(),
@@ -342,7 +346,8 @@ class Worker:
             encoder.take(job.intakes)
         policy = Policy(settings, graph, encoder)
         self._audit = assemble(settings, graph, model, job.probes, policy)
-        self._reporter = Reporter(self._audit, open_array(job.folder / ANSWERS))
+        alone = open_array(job.folder / ALONE) if (job.folder / ALONE).exists() else None
+        self._reporter = Reporter(self._audit, open_array(job.folder / ANSWERS), alone)
         model.begin_work()
 
     def work(self, part: Part) -> Answers | Failed:

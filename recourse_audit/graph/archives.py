@@ -38,7 +38,6 @@ from recourse_audit.graph.columns import (
     code_kinds,
     damaged,
     features_needed,
-    near_matches,
     no_nodes,
     one_kind,
     to_strings,
@@ -46,7 +45,7 @@ from recourse_audit.graph.columns import (
 from recourse_audit.graph.graph import Floats, Graph, Indices, Strings, Ties, build_graph
 from recourse_audit.graph.kinds import REVERSED, KindTables, Triple, find_subject, name_relations
 from recourse_audit.settings import GraphSettings, Subject
-from recourse_audit.settings.section import first_repeated
+from recourse_audit.settings.section import first_repeated, near_matches
 
 Array = NDArray[Any]
 Matrix = Array | sparse.csr_array

@@ -6,7 +6,6 @@ NaN, so a graph that contains one never gets past this module. Readers hand in a
 and one of ties, or arrays; `read_nodes` and `build_ties` are where all of them end.
 """
 
-import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from recourse_audit.errors import GraphError, SettingsError
 from recourse_audit.graph.graph import Floats, Graph, Indices, Strings, Ties
 from recourse_audit.settings import GraphSettings
-from recourse_audit.settings.section import first_repeated, is_file, is_folder
+from recourse_audit.settings.section import first_repeated, is_file, is_folder, near_matches
 
 DEFAULT_KIND = "tie"
 MOST_KINDS = np.iinfo(np.int16).max
@@ -78,19 +77,6 @@ def damaged(path: Path | str, kind: str, program: str, error: object) -> GraphEr
     """The error for a file that its reader cannot read, with the first words of the reason."""
     reason = " ".join(str(error).split())[:120]
     return GraphError(f"{path}: is damaged or not {kind} ({reason}); write it again with {program}")
-
-
-def near_matches(name: str, known: Iterable[str]) -> str:
-    """Suggest the known names closest to an unknown one, or else list the known names."""
-    names = list(known)
-    if not names:
-        return "there are none"
-    folded = {other.casefold().strip(): other for other in reversed(names)}
-    close = difflib.get_close_matches(name.casefold().strip(), folded, n=3)
-    if close:
-        return "did you mean " + " or ".join(repr(folded[match]) for match in close) + "?"
-    first = ", ".join(repr(other) for other in names[:12])
-    return f"choose from {first}{', …' if len(names) > 12 else ''}"
 
 
 def check_column(name: str, known: Sequence[str], key: str, place: Place) -> None:

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import GraphError, SubjectError
+from recourse_audit.settings.section import MOST_COMPARED, close_matches
 
 # Arcs are numbered in 32 bits, and a tie may have two.
 MOST_TIES = 2**30 - 1
@@ -255,8 +256,9 @@ class Graph:
             )
         if numbers:
             return numbers[0]
-        first = ", ".join(str(name) for name in self.ids[:3])
-        raise SubjectError(f"there is no node with the id {identifier!r}; ids look like {first}")
+        ids = self.ids[:MOST_COMPARED].tolist()
+        hint = close_matches(identifier, ids) or f"ids look like {', '.join(ids[:3])}"
+        raise SubjectError(f"there is no node with the id {identifier!r}; {hint}")
 
     def _places(self, identifier: str) -> Iterator[int]:
         if not self._order:

@@ -23,7 +23,6 @@ from recourse_audit.graph.columns import (
     Place,
     as_strings,
     check_known,
-    near_matches,
     to_strings,
 )
 from recourse_audit.graph.graph import (
@@ -37,6 +36,7 @@ from recourse_audit.graph.graph import (
 )
 from recourse_audit.settings import GraphSettings, Subject, SubjectColumn
 from recourse_audit.settings.inputs import TieTable
+from recourse_audit.settings.section import near_matches
 
 REVERSED = "rev_"
 Triple = tuple[str, str, str]

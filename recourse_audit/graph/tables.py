@@ -47,7 +47,6 @@ from recourse_audit.graph.columns import (
     check_tie_columns,
     damaged,
     describe_columns,
-    near_matches,
     no_nodes,
     parse_numbers,
     read_nodes,
@@ -57,7 +56,7 @@ from recourse_audit.graph.graph import Graph, Indices, Ints, Strings, Ties, buil
 from recourse_audit.graph.kinds import KindTables, RelationTies
 from recourse_audit.settings import GraphSettings
 from recourse_audit.settings.inputs import TieTable
-from recourse_audit.settings.section import is_file
+from recourse_audit.settings.section import is_file, near_matches
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET_SUFFIXES = (".parquet", ".pq")

@@ -23,6 +23,7 @@ from recourse_audit.graph.graph import Kinds, Relation
 from recourse_audit.model.roles import InputPort, Slot, Sureness, fixed_value, read_declared
 from recourse_audit.settings import ModelSettings, Role
 from recourse_audit.settings.inputs import TIE_ROLES
+from recourse_audit.settings.section import near_matches
 
 # Runs the model with some inputs and returns its outputs; None if it fails.
 Ask = Callable[[Mapping[str, NDArray[Any]]], list[NDArray[Any]] | None]
@@ -399,8 +400,9 @@ def _check_declared(declared: Mapping[str, Slot], settings: ModelSettings, kinds
         where = f"{settings.path}: model.roles gives {name!r} the role {slot}"
         relation = next((r for r in kinds.relations if r.name == slot.of), None)
         if slot.of and slot.of not in kinds.names and relation is None:
-            known = ", ".join((*kinds.names, *(r.name for r in kinds.relations)))
-            raise ModelError(f"{where}, and there is no {slot.of!r}; choose from {known}")
+            known = (*kinds.names, *(r.name for r in kinds.relations))
+            hint = near_matches(slot.of, known)
+            raise ModelError(f"{where}, and there is no {slot.of!r}; {hint}")
         if slot.reverse and relation is not None and not relation.directed:
             raise ModelError(
                 f"{where}, but ties of {slot.of} have no direction, so that both arcs are in "

@@ -23,13 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import ModelError, SettingsError
-from recourse_audit.graph.columns import ColumnKind, Columns, near_matches
+from recourse_audit.graph.columns import ColumnKind, Columns
 from recourse_audit.graph.computed import Computation
 from recourse_audit.graph.graph import Floats, Graph, Ints, Strings
 from recourse_audit.model.roles import InputPort, OutputPort
 from recourse_audit.model.session import Session
 from recourse_audit.records.model import PreprocessingInput, PreprocessingProbes
 from recourse_audit.settings import GraphSettings, ModelSettings
+from recourse_audit.settings.section import near_matches
 
 
 class PlainEncoder:

@@ -14,6 +14,7 @@ import numpy as np
 from recourse_audit.errors import ModelError
 from recourse_audit.settings import ModelSettings, OutputKind, Role
 from recourse_audit.settings.inputs import REVERSED
+from recourse_audit.settings.section import near_matches
 
 Dimension = int | str | None
 # What one row of an output is about. "other": neither a node, nor a graph, nor a tie.
@@ -241,7 +242,7 @@ def read_declared(ports: Sequence[InputPort], settings: ModelSettings) -> dict[s
         if unknown:
             raise ModelError(
                 f"{settings.path}: model.{key} names the input {unknown[0]!r}, which the model "
-                f"does not have; it has {', '.join(port.name for port in ports)}"
+                f"does not have; {near_matches(unknown[0], [port.name for port in ports])}"
             )
     declared = {name: Slot.parse(role) for name, role in settings.roles.items()}
     return declared | dict.fromkeys(settings.constants, Slot("constant"))

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.columns import Column, as_strings, check_known, near_matches
+from recourse_audit.graph.columns import Column, as_strings, check_known
 from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.records.recourse import Forbidden, forbid
 from recourse_audit.settings import AttributeRule, Settings
+from recourse_audit.settings.section import near_matches
 
 DIGITS = 12
 MOST_LEVELS = 10_000
@@ -115,6 +116,12 @@ class Attribute:
         with np.errstate(over="ignore"):
             return round_value(float(TRANSFORMS[self.transform][1](value)))
 
+    def user_values(self, numbers: NDArray[np.generic]) -> Floats:
+        """The same for many numbers, as exact as the table's; NaN where there is none."""
+        with np.errstate(over="ignore"):
+            values = TRANSFORMS[self.transform][1](numbers.astype(float) * self.scale + self.shift)
+        return np.asarray(np.where(np.isfinite(values), values, np.nan))
+
     def table_numbers(self, values: Iterable[Value]) -> Floats:
         """The numbers in the table for some of the user's values; NaN where there is none."""
         user = np.array([*values], np.float64)
@@ -187,6 +194,32 @@ def check_references(settings: Settings, graph: Graph, columns: Sequence[str]) -
             raise SettingsError(
                 f"{key}: must be a number from {low:g} to {high:g}, as people have there (got "
                 f"{value!r})"
+            )
+
+
+def check_comparators(settings: Settings, graph: Graph) -> None:
+    """Refuse columns of `comparators` that people are not compared by, and their calipers."""
+    decision, protected = settings.decision, settings.groups.attributes
+    apart = {*protected, decision.outcome, decision.recorded}
+    allowed = [name for name in graph.column_names if name not in apart]
+    for name, rule in settings.comparators.columns.items():
+        key = f"comparators.columns.{name}"
+        if name in apart:
+            what = "a protected attribute" if name in protected else "what was or should be decided"
+            raise SettingsError(
+                f"{key}: is {what}, and nobody is compared by it; {near_matches(name, allowed)}"
+            )
+        check_known(key, name, allowed)
+        is_text = is_category(graph, name)
+        if is_text and (rule.caliper or rule.direction):
+            raise SettingsError(
+                f"{key}: holds text, which has neither direction nor caliper; write {{}}, which "
+                "says that values must be equal"
+            )
+        if not is_text and not rule.caliper:
+            raise SettingsError(
+                f"{key}.caliper: must be more than 0, because {name!r} holds numbers; give the "
+                "largest difference at which two people are alike, in your units"
             )
 
 

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recourse_audit.errors import SettingsError
-from recourse_audit.graph.columns import near_matches
 from recourse_audit.graph.computed import Computation, DerivedStep
 from recourse_audit.graph.graph import Graph, Indices, Ints
 from recourse_audit.graph.tables import Candidates, read_candidates
@@ -42,6 +41,7 @@ from recourse_audit.recourse.deny_list import is_denied
 from recourse_audit.recourse.proxies import SAME, SAYS, ProxySearch
 from recourse_audit.settings import AttributeRule, ConditionSettings, Settings, TieRule
 from recourse_audit.settings.expressions import ColumnName, Comparison, Expression, parse_condition
+from recourse_audit.settings.section import near_matches
 
 OUTGOING, INCOMING, OTHERS = range(3)
 WAYS = 3

@@ -18,7 +18,6 @@ from typing import Literal
 import numpy as np
 
 from recourse_audit.errors import InputError
-from recourse_audit.graph.columns import near_matches
 from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.model.edited_graph import SubjectAnswers
 from recourse_audit.model.preprocessing import Encoder
@@ -64,6 +63,7 @@ from recourse_audit.recourse.trials import Verifier
 from recourse_audit.search.moexp import Naming
 from recourse_audit.search.pareto import round_figure
 from recourse_audit.settings import AttributeRule
+from recourse_audit.settings.section import near_matches
 
 WHOSE = {OUTGOING: "own", INCOMING: "incoming", OTHERS: "others"}
 

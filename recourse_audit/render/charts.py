@@ -1,4 +1,4 @@
-"""Charts of one subject and of stability.
+"""Charts of one subject, of stability, and of groups by cut-off.
 
 An explanation as an indented tree, the model's computation on it, all pairs of a search by both
 objectives, and how far explanations move. Marks of people differ by more than colour: a solid disc
@@ -6,17 +6,18 @@ if decided favourably, a pale one if not, dashed without a decision, and a ring 
 Nodes of other kinds have a shape and a colour for each kind.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil
+from math import ceil, cos, pi, sin
 from typing import Any
 
 import networkx as nx
 
 from recourse_audit.audit.rollout import RollOut, Variable
+from recourse_audit.records.groups import SweepTable
 from recourse_audit.records.search import ObjectiveGrid
-from recourse_audit.records.subject import StabilityPoint, StabilityReport
+from recourse_audit.records.subject import EgoNetwork, StabilityPoint, StabilityReport
 from recourse_audit.render.drawing import (
     SHAPES,
     SMALL,
@@ -40,6 +41,7 @@ Box = tuple[float, float, float, float]
 
 EDGE, INDENT, ROW, RADIUS, RING = 16.0, 26.0, 28.0, 6.5, 1.75
 BESIDE, LETTERS = 17.0, 28
+NETWORK = 300.0
 KIND_COLOURS = ("class-2", "class-3", "class-4", "class-5")
 
 
@@ -132,6 +134,29 @@ def _draw_person(
         return
     fill, stroke = ("yes", "yes") if favourable else ("no-tint", "no")
     drawing.shape("circle", x, y, RADIUS, fill=fill, stroke=stroke, stroke_width=1.5)
+
+
+def draw_network(near: EgoNetwork, kinds: Sequence[str], alt: str) -> Picture:
+    """Who is near a subject: the subject in the middle, one ring of nodes for each hop."""
+    drawing, middle = Drawing(NETWORK, NETWORK, alt), NETWORK / 2
+    reach = max(node.hops for node in near.nodes) or 1
+    at: dict[str, Point] = {}
+    for hops in range(reach + 1):
+        ring = [node for node in near.nodes if node.hops == hops]
+        radius = (middle - EDGE) * hops / reach
+        for place, node in enumerate(ring):
+            angle = 2 * pi * place / len(ring) + hops
+            at[node.id] = middle + radius * cos(angle), middle + radius * sin(angle)
+    for tie in near.ties:
+        (x1, y1), (x2, y2) = (at[end] for end in tie.ends)
+        drawing.line(x1, y1, x2, y2, "axis")
+    for node in reversed(near.nodes):
+        if node.kind in kinds:
+            _draw_other(drawing, *at[node.id], kinds.index(node.kind))
+        else:
+            favourable = node.favourable if node.decision else None
+            _draw_person(drawing, *at[node.id], favourable=favourable, subject=not node.hops)
+    return drawing.picture()
 
 
 def kind_shape(kind: int) -> str:
@@ -454,6 +479,62 @@ def _describe_grid(
         front=words.number(front_size),
         places=words.listed(places) or words.say("subject.none"),
     )
+
+
+# ---------------------------------------------------------------- cut-offs
+
+# Groups differ by dash and label; colours are of decisions.
+DASHES = (None, "7 4", "2 3", "10 3 2 3", "5 2", "1 5")
+PANEL, BETWEEN, KEY_ROW = 250.0, 70.0, 20.0
+
+
+def draw_sweep(
+    table: SweepTable, names: Mapping[str, str], four_fifths: float, words: Words, alt: str
+) -> Picture:
+    """Shares refused and impact ratios of the groups with names; a line marks what is in force."""
+    rule, looks = table.rule, dict(zip(names, DASHES, strict=False))
+    top = KEY_ROW * len(looks) + 34
+    drawing = Drawing(2 * (PANEL + BETWEEN), top + PANEL * 0.6 + 44, alt)
+    marks = [*rule.cut_off_by.values(), *([] if rule.cut_off is None else [rule.cut_off])]
+    low, high = widen(min([*table.cut_offs, *marks]), max([*table.cut_offs, *marks]))
+    if rule.value == "probability":
+        low, high = 0.0, 1.0
+    ratios = [ratio for name in looks for ratio in table.by_group[name].impact_ratio if ratio]
+    for place, key in enumerate(("refused", "ratio")):
+        left = BETWEEN - 20 + place * (PANEL + BETWEEN)
+        right, bottom = left + PANEL, top + PANEL * 0.6
+        across = Scale(low=low, high=high, start=left, end=right)
+        most = max(1.0, ceil(5 * max(ratios, default=1.0)) / 5) if place else 1.0
+        up = Scale(low=0.0, high=most, start=bottom, end=top)
+        plane = Plane(left=left, right=right, top=top, bottom=bottom, across=across, up=up)
+        upright = [
+            (at, words.fixed(at, 1) if place else words.whole_percent(at)) for at in ticks(0, most)
+        ]
+        axis = words.say(f"report.sweep.axis.{rule.value}")
+        plane.draw(drawing, _ticks(across, words), upright, (axis, ""))
+        title = words.say(f"report.sweep.axis.{key}")
+        drawing.text(left, top - 8, title, font_size=SMALL, font_weight=600)
+        if place:
+            drawing.line(left, up(four_fifths), right, up(four_fifths), "muted")
+        for mark in marks:
+            x, dash = across(mark), "3 3" if rule.cut_off_by else None
+            drawing.line(x, top, x, bottom, "axis", stroke_width=2, stroke_dasharray=dash)
+            if not place and not dash:
+                label = words.say("report.sweep.in_force")
+                drawing.text(x + 4, top + 11, label, fill="muted", font_size=SMALL)
+        for name, dash in looks.items():
+            curve = table.by_group[name]
+            values = curve.impact_ratio if place else [count / curve.of for count in curve.refused]
+            at = zip(table.cut_offs, values, strict=True)
+            line = [(across(cut_off), up(value)) for cut_off, value in at if value is not None]
+            look: dict[str, Any] = {"stroke": "ink", "stroke_width": 2, "stroke_dasharray": dash}
+            if not place or name != table.reference:
+                drawing.add("polyline", points=points(line), fill="none", **look)
+    for row, (name, dash) in enumerate(looks.items()):
+        y = KEY_ROW * row + 8
+        drawing.line(BETWEEN - 20, y, BETWEEN + 20, y, "ink", stroke_width=2, stroke_dasharray=dash)
+        drawing.text(BETWEEN + 30, y + 4, names[name], font_size=SMALL)
+    return drawing.picture()
 
 
 # ---------------------------------------------------------------- stability

@@ -6,7 +6,7 @@ Programs that make PDFs do not know `var()` in SVG and would paint it black.
 
 A row's drawing holds marks only, so that a row can wrap, stack on a phone, and be read without it.
 Everywhere a ring is how it is, a disc how it would be with a change, a tick a value to compare,
-a square with a line an estimate with its interval; shaded is worse, by the gap of concern or more.
+a square with a line an estimate with its interval; shaded are gaps of concern or more, either way.
 """
 
 import unicodedata
@@ -239,7 +239,7 @@ class Axis:
     high: float
     ticks: tuple[float, ...] = ()
     line: float | None = None
-    shade: tuple[float, float] | None = None
+    shade: float | None = None
     width: float = 320.0
 
     def __call__(self, value: float) -> float:
@@ -258,9 +258,12 @@ class Strip:
         self._axis = axis
         self._middle = height / 2
         self._drawing = drawing = Drawing(axis.width, height, alt)
-        if axis.shade is not None:
-            left, right = map(axis, axis.shade)
-            drawing.add("rect", x=left, y=0, width=right - left, height=height, fill="shade")
+        for start, end in (
+            ((axis.low, -axis.shade), (axis.shade, axis.high)) if axis.shade is not None else ()
+        ):
+            if start < end:
+                left, right = axis(start), axis(end)
+                drawing.add("rect", x=left, y=0, width=right - left, height=height, fill="shade")
         for tick in axis.ticks:
             drawing.line(axis(tick), 0, axis(tick), height, "lines", stroke_width=1)
         if axis.line is not None:
@@ -344,13 +347,13 @@ def share_bar(parts: Iterable[tuple[Part, float]], alt: str) -> Picture:
 
 
 def gaps_axis(values: Sequence[float], concern: float) -> Axis:
-    """All gaps and the ends of their intervals, in steps; shaded from the gap of concern on."""
+    """All gaps and the ends of their intervals, in steps; shaded beyond the gap of concern."""
     low = max(-1.0, STEP * floor(min([-STEP, *values]) / STEP + 1e-9))
     high = min(1.0, STEP * ceil(max([2 * STEP, concern + STEP, *values]) / STEP - 1e-9))
     first, last = round(low / STEP), round(high / STEP)
     every = 1 if last - first <= 3 else 2 if last - first <= 6 else 4
     places = tuple(STEP * place for place in range(first, last + 1) if place % every == 0)
-    return Axis(low=low, high=high, ticks=places, line=0.0, shade=(concern, high), width=CARD)
+    return Axis(low=low, high=high, ticks=places, line=0.0, shade=concern, width=CARD)
 
 
 # ---------------------------------------------------------------------- effort

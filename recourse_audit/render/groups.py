@@ -7,27 +7,38 @@ Plus, and right, is worse for the group that is named first.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from html import unescape
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from recourse_audit.records.group_figures import (
     ActionSet,
     Comparison,
-    ErrorGap,
     ErrorRates,
     Family,
     Gap,
     Group,
     Measure,
+    OwnDataGap,
+    OwnDataMeasure,
     OwnDataRates,
     Rate,
     ServedGroups,
     Verdict,
     WorseOff,
 )
-from recourse_audit.records.groups import Change, Finding, GroupReport, GroupTable
+from recourse_audit.records.groups import (
+    Change,
+    Finding,
+    GroupReport,
+    GroupTable,
+    OwnDataTable,
+    SweepTable,
+)
+from recourse_audit.records.rates import PairFigures, RateName, RateTable
 from recourse_audit.records.recourse import SEARCHED, CommonAction, RecourseStatus
+from recourse_audit.render.charts import draw_sweep
 from recourse_audit.render.drawing import (
     GAP_ROW,
     Axis,
@@ -67,7 +78,7 @@ TAGS = re.compile(r"<[^>]*>")
 Row = tuple[str, str, dict[Measure, Comparison]]
 
 
-G = TypeVar("G", bound=Comparison | Gap)
+G = TypeVar("G", bound=Comparison | Gap | PairFigures)
 
 
 def find_gap(gaps: Iterable[G], group: str, **fields: object) -> G | None:
@@ -262,7 +273,7 @@ class GroupPage:
             return self.headline
         ranked = [*self.findings("single"), *self.findings("crossed")]
         shares = [one for one in ranked if one.measure != "cost" and one.family == ranked[0].family]
-        return max(shares or ranked, key=lambda one: one.gap, default=None)
+        return max(shares or ranked, key=lambda one: abs(one.gap), default=None)
 
     @cached_property
     def table(self) -> GroupTable | None:
@@ -291,12 +302,30 @@ class GroupPage:
             return None
         return find_gap(self.table.comparisons, self.leading.group, measure=measure)
 
+    @cached_property
+    def _own_table(self) -> OwnDataTable | None:
+        name = None if self.table is None else self.table.name
+        return next((one for one in self.report.own_data.tables if one.table == name), None)
+
     @property
     def own_data(self) -> dict[str, OwnDataRates]:
         """Refusals on own data alone, by group; empty where they are not known or left out."""
-        name = None if self.table is None else self.table.name
-        tables = self.report.own_data.tables
-        return next((one.by_group for one in tables if one.table == name), {})
+        return {} if self._own_table is None else self._own_table.by_group
+
+    def own_gap(self, measure: OwnDataMeasure) -> OwnDataGap | None:
+        """A gap on own data, or with ties, of the group that the cards are about."""
+        if self.leading is None or self._own_table is None:
+            return None
+        return find_gap(self._own_table.gaps, self.leading.group, measure=measure)
+
+    @property
+    def given(self) -> list[str]:
+        """The further columns in which people alike on own data agree."""
+        return [self.words.name(name) for name in self.report.given]
+
+    def count_tests(self, family: Literal["own_data", "actions"]) -> int:
+        """How many tests a family has that is neither of single attributes nor of crossed ones."""
+        return sum(gap.adjusted is not None for gap in self.report.judged[family])
 
     @property
     def without_option(self) -> dict[str, Rate]:
@@ -386,49 +415,51 @@ class GroupPage:
             if count is not None and (count or status in SEARCHED[:2])
         ]
 
-    def favourable_share(self, group: Group) -> float | None:
-        """The share of favourable decisions among those decided on."""
-        decided = group.decisions.refused + group.decisions.favourable
-        return group.decisions.favourable / decided if decided else None
+    def rate_tables(self, name: RateName | None = None) -> list[RateTable]:
+        """A rate, or all, of everybody and by table: the groups that have it."""
+        found, everybody = self.report.rates, self.words.say("report.everybody")
+        tables: list[RateTable] = [
+            RateTable(
+                table="overall",
+                by_group={everybody: found.overall},
+                impact_ratios={},
+                pairs=(),
+                spreads={},
+            ),
+            *found.tables,
+        ]
+        for place, table in enumerate(tables):
+            groups = {
+                group: own for group, own in table.by_group.items() if not name or name in own
+            }
+            tables[place] = replace(table, by_group=groups)
+        return [table for table in tables if table.by_group]
 
-    def impact_ratio(self, table: GroupTable, group: Group) -> float | None:
-        """Its favourable share against the largest: the ratio of New York City's Local Law 144.
-
-        People of unknown and pooled groups are counted but have no ratio.
-        """
-        known = [self.favourable_share(other) or 0.0 for other in table.by_group if other.known]
-        best, share = max(known, default=0.0), self.favourable_share(group)
-        return share / best if group.known and share is not None and best else None
-
-    def outcome_tables(
-        self, part: str = ""
-    ) -> Iterator[tuple[str, dict[str, ErrorRates], tuple[ErrorGap, ...]]]:
-        """Error rates of everyone, then by table: the groups that have this part, and the gaps."""
+    def outcome_tables(self, part: str = "") -> Iterator[tuple[str, dict[str, ErrorRates]]]:
+        """How decisions turned out for everyone, then by table: the groups that have this part."""
         found = self.report.error_rates
         if found is None or found.overall is None:
             return
         everybody = {self.words.say("report.everybody"): found.overall}
-        tables = [(table.table, table.by_group, table.gaps) for table in found.tables]
-        for name, groups, gaps in [("overall", everybody, ()), *tables]:
-            kept = {group: one for group, one in groups.items() if not part or getattr(one, part)}
-            if kept:
-                yield name, kept, gaps
+        for name, groups in [
+            ("overall", everybody),
+            *((t.table, t.by_group) for t in found.tables),
+        ]:
+            if kept := {
+                group: one for group, one in groups.items() if not part or getattr(one, part)
+            }:
+                yield name, kept
 
     @property
     def few_outcomes(self) -> list[str]:
-        """The groups of whose refused too few have a known outcome, with their attribute."""
-        found = self.report.error_rates
-        groups = {
-            one.table: [
-                self.name(one.table, group)
-                for group, rates in one.by_group.items()
-                if rates.refused_known and rates.false_refusals is None
-            ]
-            for one in (found.tables if found else ())
-        }
+        """The groups of which too few outcomes are known for rates that others have."""
         return [
-            self.words.say("board.colon", what=self.attribute(table), text=", ".join(names))
-            for table, names in groups.items()
+            self.words.say("board.colon", what=self.attribute(table.table), text=", ".join(names))
+            for table in self.report.rates.tables
+            for most in [max(map(len, table.by_group.values()), default=0)]
+            for names in [
+                [self.name(table.table, g) for g, own in table.by_group.items() if len(own) < most]
+            ]
             if names
         ]
 
@@ -503,6 +534,24 @@ class GroupPage:
             *(((one.action,), one.served) for one in found.actions),
             *((self.members(one), one.served) for one in several.values()),
         ]
+
+    # ------------------------------------------------------------------ cut-offs
+
+    @property
+    def sweeps(self) -> list[SweepTable]:
+        """The attributes at other cut-offs; first that of the cards."""
+        leading = None if self.table is None else self.table.name
+        return sorted(self.report.sweeps, key=lambda table: table.table != leading)
+
+    def draw_sweep(self, table: SweepTable, alt: str) -> Picture:
+        """The reference and the largest of the groups that are compared with it."""
+        rest = dict.fromkeys(stretch.group for stretch in table.stretches)
+        largest = sorted(rest, key=lambda name: -table.by_group[name].of)[: MOST_GROUPS - 1]
+        chosen = [table.reference] if table.reference else [*table.by_group][:MOST_GROUPS]
+        names = {name: self.name(table.table, name) for name in [*chosen, *largest]}
+        if table.reference:
+            names[table.reference] += f" ({self.words.say('report.reference')})"
+        return draw_sweep(table, names, self.report.four_fifths, self.words, alt)
 
     # ------------------------------------------------------------------ drawings
 

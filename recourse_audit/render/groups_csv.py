@@ -3,20 +3,25 @@
 Codes are those of the JSON; `result` says the same in the words of the page.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from recourse_audit.records.group_figures import (
-    ActionGap,
     Comparison,
     DecisionCounts,
     ErrorRates,
+    Estimate,
     Interval,
+    JudgedGap,
     Outcomes,
+    OwnDataGap,
+    OwnDataMeasure,
+    OwnDataRates,
     Rate,
     Verdict,
 )
-from recourse_audit.records.groups import GroupReport
+from recourse_audit.records.groups import GroupReport, SweepCurve, SweepTable
+from recourse_audit.records.rates import Figure, RateGap
 from recourse_audit.records.recourse import CommonAction, RecourseStatus
 from recourse_audit.records.texts import Cell, csv_lines
 from recourse_audit.render.groups import GroupPage, find_gap
@@ -26,7 +31,8 @@ COLUMNS = (
     *("table", "group", "kind", "measure", "count", "of", "value", "low", "high"),
     *("on_graph_low", "on_graph_high", "reference"),
     *("difference", "difference_low", "difference_high", "ratio", "ratio_low", "ratio_high"),
-    *("gap", "gap_low", "gap_high", "favourable_ratio"),
+    *("gap", "gap_low", "gap_high", "favourable_ratio", "impact_ratio"),
+    *("odds_ratio", "odds_ratio_low", "odds_ratio_high", "z", "z_on_graph"),
     *("p_ordinary", "p_on_graph", "p_adjusted", "corrected_for", "p_cautious"),
     *("p_cautious_adjusted", "p_no_gap", "p_no_gap_adjusted"),
     *("effective", "smallest_gap", "smallest_gap_in_family", "verdict", "worse"),
@@ -38,18 +44,56 @@ STATUSES: dict[str, RecourseStatus] = {
     "infeasible": "certified_infeasible",
     "not_found": "not_found_within_budget",
 }
+OWN_DATA: dict[OwnDataMeasure, str] = {
+    "alone": "adverse_rate alone",
+    "ties": "adverse_rate minus alone",
+    "given_alone": "adverse_rate given alone",
+    "approved_alone": "adverse_rate of those approved alone",
+}
+NO_GAPS: Mapping[OwnDataMeasure, OwnDataGap] = {}
 EVERYBODY = "everybody"
+SWEPT = ("table", "group", "reference", "cut_off", "in_force", "of", "refused_share")
+CURVE = ("refused", "selection_rate", "impact_ratio", "highest_ratio")
 Row = dict[str, Cell]
 
 
 def groups_csv(report: GroupReport, words: Words | None = None) -> str:
     """One row per group and measure; the intervals of gaps allow for ties between people."""
+    return _write(COLUMNS, _Rows(report, words).all_rows())
+
+
+def cut_offs_csv(report: GroupReport) -> str:
+    """One row per group and cut-off."""
+
+    def row(table: SweepTable, group: str, curve: SweepCurve, place: int) -> Row:
+        cut_off = table.cut_offs[place]
+        return {
+            "table": table.table,
+            "group": group,
+            "reference": table.reference,
+            "cut_off": cut_off,
+            "in_force": cut_off == table.rule.cut_off,
+            "of": curve.of,
+            "refused_share": curve.refused[place] / curve.of,
+            **{name: getattr(curve, name)[place] for name in CURVE},
+        }
+
     rows = (
-        # Six significant digits, so that people can read the table.
-        [f"{cell:.6g}" if isinstance(cell, float) else cell for cell in map(row.get, COLUMNS)]
-        for row in _Rows(report, words).all_rows()
+        row(table, *named, place)
+        for table in report.sweeps
+        for named in table.by_group.items()
+        for place in range(len(table.cut_offs))
     )
-    return "".join(csv_lines(chain([COLUMNS], rows)))
+    return _write((*SWEPT, *CURVE), rows)
+
+
+def _write(columns: Sequence[str], rows: Iterator[Row]) -> str:
+    cells = (
+        # Six significant digits, so that people can read the table.
+        [f"{cell:.6g}" if isinstance(cell, float) else cell for cell in map(row.get, columns)]
+        for row in rows
+    )
+    return "".join(csv_lines(chain([columns], cells)))
 
 
 class _Rows:
@@ -76,17 +120,10 @@ class _Rows:
                 )
         yield from self._own_data()
         yield from self._reasons()
-        for name, groups, errors in self._page.outcome_tables():
+        yield from self._rates()
+        for name, groups in self._page.outcome_tables():
             for group_name, rates in groups.items():
                 named = EVERYBODY if name == "overall" else group_name
-                for measure in ("false_approvals", "false_refusals"):
-                    if (rate := getattr(rates, measure)) is not None:
-                        gap = find_gap(errors, named, measure=measure)
-                        row = self._start(name, named, measure) | _rate(rate)
-                        if gap is not None:
-                            row |= _difference(gap.reference, gap.difference, gap.interval)
-                            row |= {"p_on_graph": gap.p}
-                        yield row
                 yield from self._further_errors(name, named, rates)
         yield from self._changes()
         for part in report.left_out:
@@ -161,26 +198,54 @@ class _Rows:
         }
 
     def _own_data(self) -> Iterator[Row]:
-        """Refusals on own data alone, how far decisions differ from them, and who has no option."""
+        """Refusals on own data alone and with ties, who has no option, and what ties tell."""
         found = self._report.own_data
-        overall = {} if found.overall is None else {EVERYBODY: found.overall}
-        tables = [(table.table, table.by_group, table.gaps) for table in found.tables]
-        for table, groups, gaps in [("overall", overall, ()), *tables]:
-            for group, rates in groups.items():
-                gap = find_gap(gaps, group)
-                alone = self._start(table, group, "adverse_rate alone")
-                alone |= _rate(rates.refused_alone)
-                paired = self._start(table, group, "adverse_rate minus alone")
-                paired["value"] = rates.difference
-                if gap is not None:
-                    alone |= _difference(gap.reference, gap.alone, gap.alone_interval)
-                    paired |= _difference(gap.reference, gap.difference, gap.interval)
-                yield alone
-                if table != "overall":
-                    yield paired
-                if rates.no_option is not None:
-                    start = self._start(table, group, "favourable alone, no option")
-                    yield start | _rate(rates.no_option)
+        if found.overall is not None:
+            yield from self._own_rates("overall", EVERYBODY, found.overall)
+        for table in found.tables:
+            for group, rates in table.by_group.items():
+                gaps = {gap.measure: gap for gap in table.gaps if gap.group == group}
+                yield from self._own_rates(table.table, group, rates, gaps)
+                if group in table.carried:
+                    code = table.carried[group]
+                    row = self._start(table.table, group, "gap carried by") | {"verdict": code}
+                    yield row | {"result": self._words.say(f"report.carried.{code}")}
+        for name, ties in found.ties.items():
+            start: Row = {"table": name, "measure": "ties within groups"}
+            yield start | _estimate(ties.within)
+            yield {
+                "table": name,
+                "measure": "ties within groups, by chance",
+                "value": ties.by_chance,
+            }
+            for group, area in ties.told.items():
+                yield self._start(name, group, "AUC of neighbours' groups") | _estimate(area)
+        for name, compared in self._report.comparators.items():
+            for group, people in compared.items():
+                yield self._start(name, group, "comparator in other groups") | _rate(people.others)
+                yield self._start(name, group, "comparator in own group") | _rate(people.own)
+
+    def _own_rates(
+        self,
+        table: str,
+        group: str,
+        rates: OwnDataRates,
+        gaps: Mapping[OwnDataMeasure, OwnDataGap] = NO_GAPS,
+    ) -> Iterator[Row]:
+        own: dict[OwnDataMeasure, Row] = {
+            "alone": _rate(rates.refused_alone),
+            "ties": {} if table == "overall" else {"value": rates.difference},
+            "given_alone": {},
+            "approved_alone": _rate(rates.approved_alone),
+        }
+        for measure, figures in own.items():
+            gap = gaps.get(measure)
+            compared = {} if gap is None else _difference(gap.reference, gap.gap, gap.interval)
+            if figures or gap is not None:
+                start = self._start(table, group, OWN_DATA[measure])
+                yield start | figures | compared | self._judged(gap)
+        if rates.no_option is not None:
+            yield self._start(table, group, "favourable alone, no option") | _rate(rates.no_option)
 
     def _reasons(self) -> Iterator[Row]:
         """Who has reasons and may change them; and how often each part is one, or is changed."""
@@ -194,6 +259,29 @@ class _Rows:
                 for group, rates in groups.items():
                     for measure, rate in rates.items():
                         yield self._start(table, group, f"{part}{measure}") | _rate(rate)
+
+    def _rates(self) -> Iterator[Row]:
+        """Each rate with its gap, how far all groups are apart, and how far answers are."""
+        for table in self._page.rate_tables():
+            for group, rates in table.by_group.items():
+                named, pair = group, find_gap(table.pairs, group)
+                if table.table == "overall":
+                    named = EVERYBODY
+                for name, rate in rates.items():
+                    row = self._start(table.table, named, name) | _rate(rate)
+                    if name in (impact := table.impact_ratios.get(group, {})):
+                        row["impact_ratio"] = impact[name].highest
+                    if pair is not None and name in pair.by_rate:
+                        row |= {"reference": pair.reference} | _compare_rates(pair.by_rate[name])
+                    yield row
+                if pair is not None and pair.standardised_mean_difference.value is not None:
+                    figure = pair.standardised_mean_difference
+                    row = self._start(table.table, named, "standardised_mean_difference")
+                    row |= {"reference": pair.reference, "value": figure.value}
+                    row |= _ends("", figure.ordinary) | _ends("on_graph", figure.on_graph)
+                    yield row
+            for spread, value in table.spreads.items():
+                yield {"table": table.table, "measure": spread, "value": value}
 
     def _further_errors(self, table: str, group: str, rates: ErrorRates) -> Iterator[Row]:
         """Refused people with a good outcome, and scores against outcomes."""
@@ -218,9 +306,9 @@ class _Rows:
             for table, groups in served.by_group.items():
                 for group, rate in groups.items():
                     gap = find_gap(served.gaps, group, table=table)
-                    yield self._start(table, group, measure) | _rate(rate) | self._change_gap(gap)
+                    yield self._start(table, group, measure) | _rate(rate) | self._judged(gap)
 
-    def _change_gap(self, gap: ActionGap | None) -> Row:
+    def _judged(self, gap: JudgedGap | None) -> Row:
         if gap is None:
             return {}
         return {
@@ -229,7 +317,9 @@ class _Rows:
             **_ends("gap", gap.interval),
             "p_on_graph": gap.p,
             "p_adjusted": gap.adjusted,
-            "corrected_for": gap.corrected_for,
+            "corrected_for": gap.corrected_for or None,
+            "p_cautious_adjusted": gap.cautious_adjusted,
+            "p_no_gap_adjusted": gap.no_gap_adjusted,
             "effective": gap.effective,
             "smallest_gap_in_family": gap.smallest_gap,
             "worse": gap.worse,
@@ -250,10 +340,25 @@ def _difference(reference: str, value: float, interval: Interval | None) -> Row:
 
 
 def _rate(rate: Rate) -> Row:
-    ends = {} if rate.interval is None else {"low": rate.interval.low, "high": rate.interval.high}
     figures: Row = {"count": rate.count, "of": rate.of, "value": rate.share}
-    return figures | ends | _ends("on_graph", rate.on_graph)
+    return figures | _ends("", rate.interval) | _ends("on_graph", rate.on_graph)
+
+
+def _compare_rates(gap: RateGap) -> Row:
+    row: Row = {"z": gap.z, "z_on_graph": gap.z_on_graph, "p_on_graph": gap.p}
+    row["effective"] = gap.effective
+    for name in ("difference", "ratio", "odds_ratio"):
+        figure: Figure = getattr(gap, name)
+        row |= {name: figure.value} | _ends(name, figure.on_graph)
+    return row
+
+
+def _estimate(figure: Estimate) -> Row:
+    low, high = (figure.interval.low, figure.interval.high) if figure.interval else (None, None)
+    return {"value": figure.value, "low": low, "high": high}
 
 
 def _ends(name: str, interval: Interval | None) -> Row:
-    return {} if interval is None else {f"{name}_low": interval.low, f"{name}_high": interval.high}
+    if interval is None:
+        return {}
+    return {f"{name}_low".lstrip("_"): interval.low, f"{name}_high".lstrip("_"): interval.high}

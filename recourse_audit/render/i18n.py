@@ -33,6 +33,7 @@ from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import NO_BREAK, plain
 from recourse_audit.settings import LanguageWords, Settings
 from recourse_audit.settings.letters import COUNT
+from recourse_audit.settings.section import near_matches
 
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 MOST_PLURALS = 6  # Arabic has six
@@ -231,7 +232,7 @@ class Words:
         return self.say(f"status.{status}")
 
     def verdict(self, verdict: Verdict, concern: float) -> str:
-        """A verdict on a gap, given the gap of concern as a share: not 10 points worse."""
+        """A verdict on a gap, given the gap of concern as a share: no gap of 10 points."""
         points = self.number(100 * concern)
         return self.say(f"verdict.{verdict.replace(' ', '_')}", concern=points)
 
@@ -425,7 +426,7 @@ def _locale(language: str) -> Locale:
         return Locale.parse(BRITISH if language == "en" else language)
     except (UnknownLocaleError, ValueError):
         raise TemplateError(
-            f"{language!r} is not a known language; use a code such as en or de"
+            f"{language!r} is not a known language; {near_matches(language, LANGUAGES)}"
         ) from None
 
 
@@ -442,7 +443,8 @@ def _catalogues(languages: Sequence[str], templates: Templates) -> list[list[tup
     if not any(catalogues):
         raise TemplateError(
             f"there is no catalogue for {languages[0]!r}; write the files of "
-            f"wording/{languages[0]}/ in a folder for --templates, starting from wording/en/"
+            f"wording/{languages[0]}/ in a folder for --templates, starting from wording/en/; or "
+            f"{near_matches(languages[0], LANGUAGES)}"
         )
     return catalogues
 

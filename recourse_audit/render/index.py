@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import unescape
-from typing import Any, Literal, get_args
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from recourse_audit.records.bundle import Manifest, SummaryRow
 from recourse_audit.records.groups import GroupReport
@@ -25,6 +26,9 @@ from recourse_audit.render.redaction import Level
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import agreement_sentences, plain, printable
 from recourse_audit.settings import Settings
+
+if TYPE_CHECKING:
+    from recourse_audit.render.packs import Pack
 
 # What has to be done for a person, most urgent first: the order of the list, and a filter.
 Need = Literal["failed", "alone", "disagrees", "fragile", "other", "none", "open", "favourable"]
@@ -162,7 +166,7 @@ class IndexPage:
     Only the auditor's index has ids and groups. A reviewer's lists the numbers of people, which are
     the names of their pages, and a subject's lists nobody. Without `results` it does not say how
     many people have each result, and without `sizes` not how many people there are. `paper` says
-    whether there is a PDF of the page.
+    whether there is a PDF of the page; `packs` have pages of their own.
     """
 
     steady_from = STEADY  # the share of tests in which an option that is called steady worked
@@ -177,11 +181,12 @@ class IndexPage:
         results: bool = True,
         sizes: bool = True,
         paper: bool = False,
+        packs: Mapping[str, "Pack"] = MappingProxyType({}),
     ) -> None:
         self.words = words or Words()
         self.source, self.settings = source, source.settings
         self.manifest = printable(source.manifest)
-        self.level, self.paper = level, paper
+        self.level, self.paper, self.packs = level, paper, packs
         self.shows_results, self.shows_sizes = results, sizes
         self.is_listed = level != "subject"
         self.board = None

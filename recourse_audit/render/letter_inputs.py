@@ -19,16 +19,15 @@ from pathlib import Path
 from typing import Literal, NewType, Self
 from unicodedata import category
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from recourse_audit.errors import InputError, SettingsError, TemplateError
-from recourse_audit.graph.columns import near_matches
+from recourse_audit.errors import InputError, SettingsError
 from recourse_audit.records.bundle import Review, SignedLetter, SignOff
 from recourse_audit.records.texts import unguard
 from recourse_audit.render.i18n import PLACEHOLDER
 from recourse_audit.render.templates import Templates
-from recourse_audit.settings import LetterSettings, first_problem
-from recourse_audit.settings.section import Section, read_toml
+from recourse_audit.settings import LetterSettings
+from recourse_audit.settings.section import Section, near_matches
 
 # Filled in by the program: from the settings, where they may be missing, and from the letter.
 SENDER_SLOTS = frozenset({"sender", "address", "contact"})
@@ -54,7 +53,7 @@ class Source(Section):
     """The law that a text comes from."""
 
     cite: str = Field(description="The law, with its article or section.")
-    url: str = Field(description="Where it can be read.")
+    url: str = Field(default="", description="Where it can be read.")
     about: str = Field(description="What it requires.")
 
 
@@ -198,25 +197,20 @@ def load_profile(settings: LetterSettings, pages: Templates) -> Profile:
     named = settings.profile or UNCHOSEN
     name = f"profiles/{named}.toml"
     if not pages.has(name):
-        known = ", ".join(file.removesuffix(".toml") for file in pages.names("profiles"))
+        known = [file.removesuffix(".toml") for file in pages.names("profiles")]
         raise SettingsError(
-            f"letters.profile: there is no profile {named}, only {known}; choose one of "
-            f"them, or write {name} in a folder for --templates"
+            f"letters.profile: there is no profile {named}, only {', '.join(known)}; "
+            f"write {name} in a folder for --templates, or {near_matches(named, known)}"
         )
-    try:
-        profile = Profile.model_validate(read_toml(pages.text(name)))
-    except ValidationError as error:
-        raise TemplateError(f"{name}: {first_problem(error, Profile)}") from None
-    except ValueError as error:
-        raise TemplateError(f"{name}: is not valid TOML ({error}); fix that line") from None
+    profile = pages.section(name, Profile)
     for key, given, known_names in (
         ("letters.slots", [*settings.slots], profile.slots),
         ("letters.facts", [*settings.facts], profile.facts),
     ):
         for unknown in (one for one in given if one not in known_names):
             raise SettingsError(
-                f"{key}.{unknown}: {name} has no such slot or fact; it has: "
-                f"{', '.join(known_names) or 'none'}"
+                f"{key}.{unknown}: {name} has no such slot or fact; "
+                f"{near_matches(unknown, known_names)}"
             )
     base = settings.language.split("_", maxsplit=1)[0]
     if base not in profile.languages:

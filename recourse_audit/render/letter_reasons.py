@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 
 from recourse_audit.errors import InputError, SettingsError
-from recourse_audit.graph.columns import near_matches
 from recourse_audit.records.bundle import SignedLetter, StatedReason
 from recourse_audit.records.recourse import MoveAction, Part, SetAction
 from recourse_audit.records.subject import OwnColumn, OwnTies, SubjectReport
@@ -25,6 +24,7 @@ from recourse_audit.render.letter_facts import OptionReader, Vocabulary, protect
 from recourse_audit.render.letter_inputs import Profile, read_rows
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings
+from recourse_audit.settings.section import near_matches
 
 LONGEST = 200
 CONFIRMED = "yes"

@@ -93,7 +93,7 @@ class AuditProgress:
 
     def _left(self, seconds: float, done: int, left: int) -> str:
         expected = left * seconds / max(done, 1) + self._on_paper * self._total
-        return f"{_duration(expected)} left"
+        return f"{duration(expected)} left"
 
     def _log(self, words: str) -> None:
         """Print a line in a log if the last one is some time ago."""
@@ -122,7 +122,7 @@ class Steps:
         """Count steps that are done."""
         self._done += steps
         seconds = (self._clock() - self._start) * (self._total - self._done) / max(self._done, 1)
-        left = f"{_duration(seconds)} left" if self._total > self._done else ""
+        left = f"{duration(seconds)} left" if self._total > self._done else ""
         self._bar.update(self._task, advance=steps, left=left)
 
     def reach(self, done: int, total: int) -> None:
@@ -156,7 +156,7 @@ def _bar(console: Console, *columns: ProgressColumn) -> Bar:
     return Bar(*first, *columns, console=console, transient=True, disable=hidden)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """A duration in its two largest units."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -32,6 +32,8 @@ from recourse_audit.records.search import (
     Counterfactual,
     Explanation,
     FrontPair,
+    Rest,
+    StudyCase,
 )
 from recourse_audit.records.subject import (
     AnswerAlone,
@@ -61,7 +63,7 @@ Table = Mapping[type, str]
 SHOWN: Table = {
     SubjectReport: "format subject decision search explanation counterfactuals front front_size "
     "carriers baselines objective_grid ego_network own_data recourse reasons caveats probes "
-    "queries repeats note error kinds",
+    "queries repeats note error kinds study_cases",
     DecisionLine: "rule cut_off score margin better places rank recorded",
     Explanation: "nodes edges simulatability probabilities score",
     Counterfactual: "explanation removed kept simulatability relevance signed_relevance ranks "
@@ -69,6 +71,8 @@ SHOWN: Table = {
     Carriers: "front smallest_flip own own_ties ties_in_reach max_ties coverage tried",
     CarryingSet: "removed size probabilities score effect decision favourable flips",
     FrontPair: "edges removed simulatability relevance",
+    StudyCase: "explanation high low",
+    Rest: "removed relevance probabilities",
     EgoNetwork: "nodes ties shown total hops limit",
     EgoNode: "id hops decision favourable kind",
     EgoTie: "ends kind count directed",
@@ -101,7 +105,7 @@ SHOWN: Table = {
 # nobody has confirmed yet.
 NOT_FOR_THE_SUBJECT: Table = {
     SubjectReport: "search explanation counterfactuals front front_size baselines objective_grid "
-    "ego_network reasons caveats",
+    "ego_network reasons caveats study_cases",
     Carriers: "front smallest_flip own tried",
     OwnData: "reason columns_reason ties pairs",
     OwnColumn: "reason",
@@ -122,6 +126,7 @@ PEOPLE: Table = {
     Counterfactual: "removed kept",
     CarryingSet: "removed",
     FrontPair: "edges removed",
+    Rest: "removed",
     EgoNode: "id",
     EgoTie: "ends",
     DroppableTie: "tie",
@@ -145,6 +150,7 @@ def redact(
     level: Level,
     protected: Iterable[str] = (),
     words: Words | None = None,
+    subject: str = "",
 ) -> SubjectReport:
     """The report as one kind of reader may see it, with every text in it made plain.
 
@@ -152,22 +158,31 @@ def redact(
     other kinds "employer 1"; for the subject each is "another person", or nothing but its kind, and
     whatever lies between other people is left out. Protected
     attributes have no name, and what went wrong is left to the auditor. `words` say "person 1" in
-    the language of the page; without them it is English.
+    the language of the page; without them it is English. `subject` is put in place of the
+    subject's own id, for readers who must not know that either.
     """
     if level == "auditor":
         return printable(report)
-    shown = _Redaction(report, level, frozenset(protected), words or Words()).shown(report)
+    redaction = _Redaction(report, level, frozenset(protected), words or Words(), subject)
+    shown = redaction.shown(report)
     assert isinstance(shown, SubjectReport)
-    return printable(shown)
+    decided = replace(shown.subject, id=subject or shown.subject.id)
+    return printable(replace(shown, subject=decided))
 
 
 class _Redaction:
     """One report on its way to one kind of reader."""
 
     def __init__(
-        self, report: SubjectReport, level: Level, protected: frozenset[str], words: Words
+        self,
+        report: SubjectReport,
+        level: Level,
+        protected: frozenset[str],
+        words: Words,
+        alias: str = "",
     ) -> None:
         self._subject = report.subject.id
+        self._alias = alias or self._subject
         self._level = level
         self._protected = protected
         self._words = words
@@ -214,7 +229,7 @@ class _Redaction:
 
     def _name(self, person: str) -> str:
         if person == self._subject:
-            return person
+            return self._alias
         words, kind = self._words, self._kind_of(person)
         name = words.forms_of_kind(kind)[0] if kind else ""
         if self._level == "subject":
@@ -245,8 +260,9 @@ class _Redaction:
 def _people_of(report: SubjectReport) -> Iterator[str]:
     """Everybody whom a report draws or explains with: the subject first, then nearest first."""
     yield from (node.id for node in (report.ego_network.nodes if report.ego_network else ()))
-    for counterfactual in report.counterfactuals:
-        yield from counterfactual.explanation.nodes
+    pairs: Iterable[Counterfactual | StudyCase] = (*report.counterfactuals, *report.study_cases)
+    for pair in pairs:
+        yield from pair.explanation.nodes
 
 
 def _empty(value: object) -> object:

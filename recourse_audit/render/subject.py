@@ -87,6 +87,7 @@ class SubjectPage:
     checks = CHECKS
     left_to_the_auditor = LEFT_TO_THE_AUDITOR
     roll_out_room = (LIMIT_NODES, LIMIT_DEPTH)
+    most_compared = 8  # columns beside each other
 
     def __init__(
         self,
@@ -462,17 +463,16 @@ class SubjectPage:
         favourable = axis.is_favourable(axis.value(answer))
         return "" if favourable is None else axis.favourable if favourable else axis.other
 
-    def draw_explanation(self, pair: Counterfactual) -> Picture | None:
-        """The explanation as a small graph; None where it is too large to be read."""
+    def draw_explanation(self, ties: Sequence[Tie], removed: Sequence[Tie] = ()) -> Picture | None:
+        """An explanation as a small graph; None where it is too large to be read."""
         subject, words = self.report.subject, self.words
-        ties = pair.explanation.edges
         names = list(dict.fromkeys((subject.id, *(end for tie in ties for end in tie))))
         if len(names) > MOST_NODES:
             return None
         known = {subject.id: subject.favourable if subject.decision else None}
         known |= {node.id: _is_favourable(node) for node in self.people}
         places = {node.id: self.kinds.index(node.kind) for node in self.people if node.kind}
-        gone = {frozenset(tie) for tie in pair.removed}
+        gone = {frozenset(tie) for tie in removed}
         kept = [tie for tie in ties if frozenset(tie) not in gone]
         return draw_tree(
             names,
@@ -483,7 +483,7 @@ class SubjectPage:
             word=words.say("subject.cf.removed"),
             alt=words.say(
                 "subject.cf.graph.alt",
-                removed=", ".join(self.list_ties(pair.removed)),
+                removed=", ".join(self.list_ties(removed)) or words.say("subject.none"),
                 kept=", ".join(self.list_ties(kept)) or words.say("subject.none"),
             ),
         )

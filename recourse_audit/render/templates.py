@@ -13,6 +13,7 @@ import shutil
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from jinja2 import (
     FunctionLoader,
@@ -24,10 +25,11 @@ from jinja2 import (
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
+from pydantic import ValidationError
 
 from recourse_audit.errors import AuditError, TemplateError
 from recourse_audit.render.text import plain
-from recourse_audit.settings.section import exists, is_folder
+from recourse_audit.settings.section import Section, exists, first_problem, is_folder, read_toml
 
 PACKAGE = Path(__file__).parents[1]
 PAGES = ("pages/", "letters/")
@@ -38,6 +40,7 @@ FORMATS = (
     *("number", "exact", "fixed", "signed", "amount", "probability", "percent", "whole_percent"),
     *("points", "day", "listed"),
 )
+S = TypeVar("S", bound=Section)
 _META = re.compile(r"<meta[\s/>]", flags=re.IGNORECASE)
 # All that may stand before the policy of a page.
 _BEFORE = re.compile(
@@ -168,6 +171,15 @@ class Templates:
             return self.piece(name).decode("utf-8")
         except UnicodeDecodeError:
             raise TemplateError(f"{name}: is not text in UTF-8") from None
+
+    def section(self, name: str, root: type[S]) -> S:
+        """What a TOML file says, such as a legal profile; its first mistake is named by its key."""
+        try:
+            return root.model_validate(read_toml(self.text(name)))
+        except ValidationError as error:
+            raise TemplateError(f"{name}: {first_problem(error, root)}") from None
+        except ValueError as error:
+            raise TemplateError(f"{name}: is not valid TOML ({error}); fix that line") from None
 
     def digest(self) -> str:
         """A digest of all files, with the user's in place of ours."""

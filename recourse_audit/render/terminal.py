@@ -312,7 +312,13 @@ def html_of(record: Record) -> str:
     Whatever the record contains is text in the HTML, never markup.
     """
     console = Console(
-        record=True, file=StringIO(), width=COLUMNS, markup=False, highlight=False, emoji=False
+        record=True,
+        file=StringIO(),
+        width=COLUMNS,
+        markup=False,
+        highlight=False,
+        emoji=False,
+        force_jupyter=False,  # or a notebook shows every section a second time
     )
     match record:
         case SubjectReport():
@@ -408,6 +414,8 @@ def _stack(
 ) -> Iterator[Text | Table]:
     """Rows as paragraphs: numbered, or each figure after the head of its column."""
     grid = Table.grid(padding=(0, GAP, 0, 0))
+    grid.add_column()
+    grid.add_column(overflow="fold")
     for row in rows:
         if stacked:
             (number, _), (first, _), *rest = row

@@ -24,7 +24,6 @@ from recourse_audit.bundle.manifest import DerivedFolder, digest, digest_of
 from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit, open_finished_audit
 from recourse_audit.bundle.register import REGISTER, read_register, register_text
 from recourse_audit.errors import DocumentError, InputError, SubjectError
-from recourse_audit.graph.columns import near_matches
 from recourse_audit.records.bundle import (
     CAUSES,
     LETTER_NOTES,
@@ -49,6 +48,7 @@ from recourse_audit.render.pdf import Printer, open_printer
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import plain
 from recourse_audit.settings import Settings, load_settings
+from recourse_audit.settings.section import near_matches
 
 ALL: Literal["all"] = "all"
 Ids = tuple[str, ...] | Literal["all"] | None
@@ -80,7 +80,8 @@ class Signing:
     def __post_init__(self) -> None:
         unknown = sorted(self.accept - set(CAUSES))
         if unknown:
-            raise InputError(f"--accept must be one of {', '.join(CAUSES)} (got {unknown[0]!r})")
+            hint = near_matches(unknown[0], CAUSES)
+            raise InputError(f"--accept: there is no cause {unknown[0]!r}; {hint}")
         if self.by is not None and self.reopen:
             raise InputError(
                 "--reopen makes drafts of letters, and --sign-off signs them off; reopen them "
@@ -119,7 +120,8 @@ class Signing:
         if unknown:
             more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
             raise SubjectError(
-                f"there is no subject {plain(unknown[0])!r}{more} in this audit; correct the ids"
+                f"there is no subject {plain(unknown[0])!r}{more} in this audit; "
+                f"{plain(near_matches(unknown[0], sorted(subjects)))}"
             )
 
 

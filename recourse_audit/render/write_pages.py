@@ -1,11 +1,11 @@
-"""The pages of a finished bundle: a report on each subject, the group report, the index.
+"""The pages of a finished bundle: on each subject, on groups, by framework (packs), the index.
 
 They are made from the bundle alone, into `pages/`, which is sealed by itself. Without Pango all
 pages are made, but no PDF.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -13,6 +13,8 @@ from pathlib import Path
 from recourse_audit.bundle.layout import MANIFEST, writing
 from recourse_audit.bundle.manifest import DerivedFolder, digest, digest_of
 from recourse_audit.bundle.reader import StoredAudit, hold_finished_audit
+from recourse_audit.bundle.register import read_register
+from recourse_audit.errors import InputError
 from recourse_audit.records.bundle import MadeWith
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.groups import GroupReport
@@ -30,6 +32,7 @@ from recourse_audit.render.index import (
     list_order,
 )
 from recourse_audit.render.letter_inputs import load_profile
+from recourse_audit.render.packs import Pack, PackPage, load_pack
 from recourse_audit.render.pdf import Printer, open_printer
 from recourse_audit.render.redaction import Level
 from recourse_audit.render.subject import PageLinks, SubjectPage
@@ -46,22 +49,30 @@ LEFT_TO_THE_AUDITOR = "the auditor's copy says why"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageOptions:
-    """How pages are made: for whom, in which language, with whose templates, and as PDFs or not."""
+    """How pages are made: for whom, in which language, with whose templates and which packs.
+
+    With `pdf`, reports on subjects are made as PDFs too.
+    """
 
     level: Level = "auditor"
     language: str = "en"
     auditor: str = ""
     templates: Path | None = None
     pdf: bool = False
+    packs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenPages:
-    """What was made, or `kept` from before; `trouble` says why there are no PDFs, if so."""
+    """What was made, or `kept` from before; `trouble` says why there are no PDFs, if so.
+
+    `lacks` has a line for each item that is not present, by pack.
+    """
 
     subjects: int
     kept: bool = False
     trouble: str = ""
+    lacks: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 FOR_THE_AUDITOR = PageOptions()
@@ -72,7 +83,11 @@ def write_pages(
     folder: Path, pages: PageOptions = FOR_THE_AUDITOR, options: RenderOptions = ALONE
 ) -> WrittenPages:
     """Make all pages of a bundle, in place of those that are there."""
+    if pages.packs and pages.level != "auditor":
+        raise InputError(f"--pack: is for the auditor; leave it or --level {pages.level} out")
     templates = Templates(pages.templates)
+    packs = {name: load_pack(name, templates) for name in pages.packs}
+    lacks: dict[str, tuple[str, ...]] = {}
     derived = DerivedFolder(bundle=folder, name="pages")
     printer, trouble = open_printer(templates)
     with hold_finished_audit(folder) as stored, writing(folder):
@@ -84,7 +99,7 @@ def write_pages(
             on_paper = pages.pdf and printer is not None
             factory = partial(PageMaker, pages=pages, on_paper=on_paper)
             with derived.remake(made_with, options.signer) as new:
-                options.begin("Making pages", len(names) + SUMMARIES)
+                options.begin("Making pages", len(names) + SUMMARIES + len(packs))
                 places = {
                     n: f"subjects/{page_name(n, own, pages.level)}.html" for n, own in names.items()
                 }
@@ -92,11 +107,11 @@ def write_pages(
                 options.done(len(names) - len(left))
                 for files in make_files(folder, factory, left, options):
                     new.put_together(files)
-                for summary in _summaries(stored, templates, printer, pages):
+                for summary in _summaries(stored, templates, printer, pages, packs, lacks):
                     for name, content in summary.items():
                         new.put(name, content)
                     options.done(1)
-    return WrittenPages(subjects=len(names), kept=kept, trouble=trouble)
+    return WrittenPages(subjects=len(names), kept=kept, trouble=trouble, lacks=lacks)
 
 
 def _describe_making(
@@ -110,6 +125,7 @@ def _describe_making(
         language=pages.language,
         auditor=pages.auditor or None,
         pdf=pages.pdf,
+        packs=pages.packs,
         paper=paper,
         letters=digest_of(
             " ".join([*sorted(_find_letters(folder)), "", *sorted(_find_letters(folder, SIGNED))])
@@ -198,9 +214,17 @@ def _audit(settings: Settings, pages: PageOptions) -> AuditSettings:
 
 
 def _summaries(
-    stored: StoredAudit, templates: Templates, printer: Printer | None, pages: PageOptions
+    stored: StoredAudit,
+    templates: Templates,
+    printer: Printer | None,
+    pages: PageOptions,
+    packs: dict[str, Pack],
+    lacks: dict[str, tuple[str, ...]],
 ) -> Iterator[dict[str, bytes]]:
-    """The pages about everybody: the group report, if groups are compared, and the index."""
+    """The pages about everybody: the group report, if groups are compared, packs, and the index.
+
+    What a bundle lacks for each pack is added to `lacks`.
+    """
     level = pages.level
     names = stored.names()
     words = words_of(stored.settings, pages.language, templates)
@@ -211,15 +235,24 @@ def _summaries(
         if level != "auditor":
             report = for_others(report)
         yield _group_files(report, words, templates, printer, audit)
+    source, paper = _index_source(stored, pages, report), printer is not None
+    sent = len(read_register(stored.folder / LETTERS)) if packs else 0
+    for name, pack in packs.items():
+        page = PackPage(name, pack, source, audit, words, sent=sent, paper=paper)
+        html = templates.render("pages/pack.html", view=page, audit=audit)
+        tables = {file: text.encode() for file, text in page.files().items()}
+        yield _with_pdf(f"pack_{name}", html, printer) | tables
+        lacks[name] = page.lacks
     view = IndexPage(
-        _index_source(stored, pages, report),
+        source,
         words=words,
         templates=templates,
         level=level,
         results=level == "auditor"
         or shows_results(len(names), stored.settings.groups.smallest, report),
         sizes=level == "auditor" or shows_sizes(report),
-        paper=printer is not None,
+        paper=paper,
+        packs=packs,
     )
     html = templates.render("pages/index.html", view=view, audit=audit)
     yield _with_pdf("index", html, printer)
@@ -291,12 +324,13 @@ def _group_files(
 ) -> dict[str, bytes]:
     """The group report and its annex as pages, as PDFs if there is a printer; as JSON and CSV."""
     from recourse_audit.render.groups import GroupPage
-    from recourse_audit.render.groups_csv import groups_csv
+    from recourse_audit.render.groups_csv import cut_offs_csv, groups_csv
 
     page = GroupPage(report, words, templates, has_paper=printer is not None)
     files = {
         "groups.json": GROUPS.write_indented(report).encode(),
         "groups.csv": groups_csv(report, words).encode(),
+        "groups_cut_offs.csv": cut_offs_csv(report).encode(),
     }
     for name in ("groups", "groups_annex"):
         html = templates.render(f"pages/{name}.html", view=page, audit=audit)

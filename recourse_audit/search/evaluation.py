@@ -33,6 +33,7 @@ class Scope:
     max_hops: int = 2
     budget: int = 200_000
     counterfactuals: int = 3
+    study: bool = False
     seed: int = 0
 
 

@@ -21,9 +21,11 @@ from recourse_audit.records.search import (
     Explanation,
     FrontPair,
     Ranks,
+    Rest,
     SearchExtent,
     SearchFailure,
     SearchResult,
+    StudyCase,
     Tie,
     TreeNumbers,
 )
@@ -41,6 +43,7 @@ from recourse_audit.search.ranking import (
     winners,
 )
 from recourse_audit.search.sampling import sample_subtrees
+from recourse_audit.search.study_cases import choose_cases
 from recourse_audit.search.subtrees import CLOSED_FORM, LocalGraph, Trees, count_subtrees, subtrees
 from recourse_audit.settings import OutputKind
 
@@ -233,8 +236,12 @@ def _with_pairs(
     chosen, layer = choice[choice >= 0], layer[choice >= 0].tolist()
     others = baselines(ranking, [(scope.seed, subject) for subject in finding.subjects.tolist()])
     listed = _list_front(table, front)
-    pairs = np.concatenate((chosen, np.stack([*others.values()], axis=1).ravel(), listed))
-    first_other, first_listed = len(chosen), len(pairs) - len(listed)
+    # A score model has no histograms to compare.
+    study = scope.study and not naming.rule.scores
+    cases = choose_cases(table, scope.max_nodes - 1) if study else [()] * table.roots
+    answered = np.concatenate((chosen, np.array([pair for own in cases for pair in own], np.int64)))
+    pairs = np.concatenate((answered, np.stack([*others.values()], axis=1).ravel(), listed))
+    first_other, first_listed = len(answered), len(pairs) - len(listed)
 
     ranked = RankedPairs(ranking, pairs)
     points = list(zip(ranked.simulatability.tolist(), ranked.relevance.tolist(), strict=True))
@@ -259,24 +266,35 @@ def _with_pairs(
     if finding.winner is not None:
         on_front[0] = False  # a move may have led away from the front of the sample
     dominates = count_dominated(ranking, front, chosen, on_front)
-    whole = subtree[: len(chosen)]
-    rows = finding.scores.raw[np.concatenate((whole, table.kept[chosen]))]
+    whole = subtree[: len(answered)]
+    rows = finding.scores.raw[np.concatenate((whole, table.kept[answered]))]
     answers = as_answers(rows, naming.kind)
     probabilities, scores = naming.probabilities(answers), naming.scores(answers)
     nodes = [_nodes_of(finding.local, _subtree(finding, number)) for number in whole.tolist()]
+
+    def explanation(place: int) -> Explanation:
+        pair = records[place]
+        return Explanation(
+            nodes=naming.nodes(nodes[place]),
+            edges=pair.edges,
+            simulatability=pair.simulatability,
+            probabilities=probabilities[place],
+            score=scores[place],
+        )
+
+    def rest(place: int) -> Rest:
+        return Rest(
+            removed=records[place].removed,
+            relevance=records[place].relevance,
+            probabilities=probabilities[len(answered) + place],
+        )
 
     def counterfactual(
         place: int, baseline_points: dict[str, tuple[float, float]]
     ) -> Counterfactual:
         pair = records[place]
         return Counterfactual(
-            explanation=Explanation(
-                nodes=naming.nodes(nodes[place]),
-                edges=pair.edges,
-                simulatability=pair.simulatability,
-                probabilities=probabilities[place],
-                score=scores[place],
-            ),
+            explanation=explanation(place),
             removed=pair.removed,
             kept=tuple(tie for tie in pair.edges if tie not in pair.removed),
             simulatability=pair.simulatability,
@@ -288,17 +306,19 @@ def _with_pairs(
             dominates_baselines={
                 name: _dominates(points[place], other) for name, other in baseline_points.items()
             },
-            probabilities=probabilities[len(chosen) + place],
-            score=scores[len(chosen) + place],
+            probabilities=probabilities[len(answered) + place],
+            score=scores[len(answered) + place],
         )
 
     front_size = np.bincount(front.root, minlength=table.roots)
     until_chosen = np.cumsum([0, *(choice >= 0).sum(axis=1)]).tolist()
+    until_case = np.cumsum([len(chosen), *map(len, cases)]).tolist()
     until_listed = np.cumsum([first_listed, *np.minimum(front_size, FRONT_LISTED)]).tolist()
     grids = objective_grids(ranking)
     for root, (subject, grid) in enumerate(zip(finding.subjects.tolist(), grids, strict=True)):
         own = range(until_chosen[root], until_chosen[root + 1])
         here = slice(until_listed[root], until_listed[root + 1])
+        shown_to_people = range(until_case[root], until_case[root + 1], 2)
         first = first_other + root * len(others)
         baseline_points = dict(zip(others, points[first:], strict=False))
         yield SearchResult(
@@ -316,6 +336,11 @@ def _with_pairs(
                 for place in own
             ),
             front_removed=tuple(removed[here]),
+            study_cases=tuple(
+                StudyCase(explanation=explanation(place), high=rest(place), low=rest(place + 1))
+                for place in shown_to_people
+            ),
+            study_nodes=tuple(int(node) for place in shown_to_people for node in nodes[place]),
         )
 
 

@@ -18,6 +18,8 @@ from recourse_audit.errors import SettingsError
 from recourse_audit.settings.analysis import (
     FIRST_DRAWS,
     CaveatSettings,
+    ComparatorColumn,
+    ComparatorSettings,
     GroupSettings,
     ReasonSettings,
     SearchSettings,
@@ -55,6 +57,8 @@ __all__ = [
     "FIRST_DRAWS",
     "AttributeRule",
     "CaveatSettings",
+    "ComparatorColumn",
+    "ComparatorSettings",
     "ConditionSettings",
     "DecisionSettings",
     "DerivedSettings",
@@ -97,6 +101,7 @@ class Settings(Section):
     recourse: RecourseSettings = RecourseSettings()
     caveats: CaveatSettings = CaveatSettings()
     reasons: ReasonSettings = ReasonSettings()
+    comparators: ComparatorSettings = ComparatorSettings()
     letters: LetterSettings = LetterSettings()
     words: WordSettings = Field(default_factory=dict)
 
@@ -123,6 +128,13 @@ class Settings(Section):
     @model_validator(mode="after")
     def _check_rule(self) -> Self:
         check_rule(self.model, self.decision)
+        for key in ("outcome", "recorded"):
+            if getattr(self.decision, key) in self.groups.given:
+                raise ValueError(
+                    f"groups.given names {getattr(self.decision, key)!r}, which is decision.{key}: "
+                    "people alike are told by what is known of them before the decision; leave it "
+                    "out"
+                )
         return self
 
     @property

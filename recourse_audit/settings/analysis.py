@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from recourse_audit.settings.section import Distinct, Section
+from recourse_audit.settings.section import Distinct, Section, near_matches
 
 LARGEST_EXPLANATION = 8
 # What the runtime takes.
@@ -32,6 +32,9 @@ class SearchSettings(Section):
     prefer: Literal["paper", "whole_graph"] = "paper"
     """What the terminal shows first: the paper's counterfactuals, or the ties that carry the
     decision on the whole graph. Pages begin with the whole graph in either case."""
+    study: bool = False
+    """Keep what `recourse-audit study` shows to people: for each subject an explanation of high and
+    one of low simulatability, each with a counterfactual of high and one of low relevance."""
     seed: int = Field(default=0, ge=0, le=LARGEST_SEED)
     """Seed of all random draws."""
 
@@ -85,6 +88,28 @@ class ReasonSettings(Section):
     list of the legal profile: { late_payments = "delinquent" }."""
 
 
+class ComparatorColumn(Section):
+    """A column on which whoever is compared with a person must be no better, and how far off."""
+
+    direction: Literal["higher", "lower"] | None = None
+    """Which values are better; if absent, neither."""
+    caliper: float = Field(default=0.0, ge=0)
+    """The largest difference of a number, in your units; of text, none: values must be equal."""
+
+
+class ComparatorSettings(Section):
+    """Which approved people stand beside a refused person, for the auditor."""
+
+    columns: dict[str, ComparatorColumn] = Field(default_factory=dict)
+    """Columns on which nobody listed is better or further off than this, besides the answer on own
+    data: { income = { direction = "higher", caliper = 500 } }."""
+    caliper: float | None = Field(default=None, gt=0)
+    """How much worse the answer on own data may be. If absent: 0.1 of a probability, or a tenth of
+    the standard deviation of everybody's scores on own data."""
+    count: int = Field(default=3, ge=1, le=20)
+    """Maximum number of people listed from other groups, and from the person's own."""
+
+
 class GroupSettings(Section):
     """Which columns of `nodes` are protected attributes, and how their groups are compared."""
 
@@ -92,21 +117,24 @@ class GroupSettings(Section):
     """Columns of `nodes` with protected attributes; `works_at.sector` is the column `sector` of the
     node at the far end of a person's works_at tie."""
     bins: dict[str, tuple[float, ...]] = Field(default_factory=dict)
-    """For a numeric attribute, the boundaries between its groups, in ascending order: { age = [30,
-    50] } gives "under 30", "30 to under 50" and "50 and over"."""
+    """For a numeric attribute or `given` column, the boundaries between its groups, in ascending
+    order: { age = [30, 50] } gives "under 30", "30 to under 50" and "50 and over"."""
     communities: str | None = None
     """The column of `nodes` with each person's community, if there is one. Gaps are then also
     tested across communities."""
     crossed: bool = True
     """Whether combinations of two attributes are compared too."""
+    given: Distinct = ()
+    """Further columns of `nodes` in which people alike on own data must agree, as well as in the
+    tenth of the model's answer on own data alone: ["product"]. Numeric ones need `bins`."""
     reference: dict[str, str] = Field(default_factory=dict)
     """For each attribute, the group that the others are compared with. If absent, the largest group
     whose value is known."""
     smallest: int = Field(default=11, ge=2)
     """No figures are shown for groups with fewer people than this."""
     alpha: float = Field(default=0.05, gt=0, le=0.5)
-    """Accepted probability of showing any gap by mistake, in each of the two families of tests:
-    single attributes, and crossed attributes."""
+    """Accepted probability of showing any gap by mistake, in each family of tests: single
+    attributes, crossed attributes, own data alone, and common actions."""
     concern: float = Field(default=0.1, gt=0, le=1)
     """The smallest difference in shares that matters; 0.1 is 10 percentage points."""
     four_fifths: float = Field(default=0.8, gt=0, le=1)
@@ -116,6 +144,11 @@ class GroupSettings(Section):
     sample: int = Field(default=20_000, ge=1_000)
     """How many people the test of a gap rests on at most; where more are compared, a drawn sample
     of this size. Shares and gaps are always those of everybody."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of which the bundle keeps everybody's value."""
+        return (*self.attributes, *self.given)
 
     @field_validator("bins")
     @classmethod
@@ -132,11 +165,21 @@ class GroupSettings(Section):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        for key, table in (("bins", self.bins), ("reference", self.reference)):
-            strangers = [name for name in table if name not in self.attributes]
+        for key, table, names in (
+            ("bins", self.bins, self.columns),
+            ("reference", self.reference, self.attributes),
+        ):
+            strangers = [name for name in table if name not in names]
             if strangers:
-                known = ", ".join(self.attributes) or "it is empty"
+                hint = near_matches(strangers[0], names)
                 raise ValueError(
-                    f"{key} names {strangers[0]!r}, which is not in groups.attributes ({known})"
+                    f"{key} names {strangers[0]!r}, which is not in groups.attributes"
+                    f"{' or groups.given' if len(names) > len(self.attributes) else ''}; {hint}"
                 )
+        protected = [name for name in self.given if name in self.attributes]
+        if protected:
+            raise ValueError(
+                f"given names the protected attribute {protected[0]!r}; its groups are compared; "
+                "name columns that are not in groups.attributes"
+            )
         return self

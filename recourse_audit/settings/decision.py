@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, StrictFloat, StrictInt, ValidationInfo, field_validator, model_validator
 
 from recourse_audit.settings.inputs import ModelSettings, Subject
-from recourse_audit.settings.section import Distinct, Section, Share
+from recourse_audit.settings.section import Distinct, Section, Share, near_matches
 
 
 class CutOffBy(Section):
@@ -62,7 +62,8 @@ class DecisionSettings(Section):
         strangers = [name for name in favourable if name not in classes]
         if classes and strangers:
             raise ValueError(
-                f"names {strangers[0]!r}, which is not in decision.classes ({', '.join(classes)})"
+                f"names {strangers[0]!r}, which is not in decision.classes; "
+                f"{near_matches(strangers[0], classes)}"
             )
         if set(favourable) == set(classes):
             raise ValueError(

@@ -17,6 +17,8 @@ from recourse_audit.settings.section import (
     FilePath,
     Section,
     Share,
+    close_matches,
+    near_matches,
 )
 
 EncodingKind = Literal["one_hot", "ordinal", "thermometer", "binned"]
@@ -259,7 +261,8 @@ class ModelSettings(Section):
                 raise ValueError(
                     f"{name}: there is no role {declared!r}; a role is one of "
                     f"{', '.join(get_args(Role))}, and with several kinds of nodes such as "
-                    "features:KIND, edges:RELATION or edges:RELATION:reversed"
+                    "features:KIND, edges:RELATION or edges:RELATION:reversed; "
+                    f"{close_matches(role, sorted(able))}"
                 )
         return roles
 
@@ -447,8 +450,8 @@ class GraphSettings(Section):
             for key, kind in (("from", tie.start), ("to", tie.to)):
                 if self.node_tables and kind not in self.node_tables:
                     raise ValueError(
-                        f"ties.{name}.{key}: {kind!r} is not a kind of node in graph.nodes "
-                        f"({', '.join(self.node_tables)}); correct it, or add the kind"
+                        f"ties.{name}.{key}: {kind!r} is not a kind of node in graph.nodes; "
+                        f"add the kind, or {near_matches(kind, self.node_tables)}"
                     )
 
     def _claims(self) -> Iterator[tuple[str, str, str]]:

@@ -3,7 +3,8 @@
 import difflib
 import os.path
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -70,15 +71,36 @@ BY_FORM = Discriminator(
 )
 
 
+MOST_COMPARED = 100_000
+
+
 class Section(BaseModel):
     """One table of `audit.toml`: frozen, and closed to keys it does not know.
 
-    The text below a key is its description, here, in the JSON Schema and in docs/settings.md.
+    The text below a key is its description, here, in the JSON Schema and in the documentation.
     """
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
     )
+
+
+def close_matches(name: str, known: Iterable[str]) -> str:
+    """Ask whether the known names closest to an unknown one are meant; "" if none is close."""
+    names = list(islice(known, MOST_COMPARED))
+    folded = {other.casefold().strip(): other for other in reversed(names)}
+    close = difflib.get_close_matches(name.casefold().strip(), folded, n=3)
+    return f"did you mean {' or '.join(repr(folded[match]) for match in close)}?" if close else ""
+
+
+def near_matches(name: str, known: Iterable[str]) -> str:
+    """Suggest the known names closest to an unknown one, or else list the known names."""
+    names = list(known)
+    if not names:
+        return "there are none"
+    first = ", ".join(repr(other) for other in names[:12])
+    listed = f"choose from {first}{', …' if len(names) > 12 else ''}"
+    return close_matches(name, names) or listed
 
 
 def first_repeated(names: Sequence[str]) -> str | None:

@@ -1,0 +1,291 @@
+"""What `init` asks at a terminal: at most seven questions, and how their answers are read.
+
+Every question has a guess, which is the answer where nobody is asked, and says where it is from.
+A hyphen is the answer "none".
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from recourse_audit.audit.large_graphs import AskedGraph, whole_answers
+from recourse_audit.errors import InputError
+from recourse_audit.graph.columns import DEFAULT_KIND
+from recourse_audit.graph.graph import Graph
+from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.decisions import DecisionRule
+from recourse_audit.model.queries import pool_of
+from recourse_audit.model.session import OnnxModel
+from recourse_audit.records.model import ProbeReport
+from recourse_audit.recourse.deny_list import is_denied
+from recourse_audit.settings import DecisionSettings
+from recourse_audit.settings.section import near_matches
+
+T = TypeVar("T")
+NONE = "-"
+MOST_LISTED = 20
+# What is asked, and how an answer is written.
+QUESTIONS = {
+    "subject": ("Who is decided on?", "a kind of node"),
+    "decisions": (
+        "What can be decided, and what do people hope for?",
+        "names in the order of the model's output, with * after what people hope for",
+    ),
+    "cut_off": (
+        "From which probability or score on is the decision favourable?",
+        "a number; - if the likeliest decision is taken",
+    ),
+    "protected": ("Which columns are protected attributes?", "names; - for none"),
+    "changes": (
+        "What may a person be advised to change?",
+        "columns, + or - after those that only rise or fall, and kinds of ties to end; - for none",
+    ),
+    "words": ("What are these kinds called?", "kind = singular, plural; kind = …"),
+    "sender": (
+        "Who writes to people, and whom can they turn to?",
+        "organisation; a name, a telephone number, an e-mail address; - for later",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question(Generic[T]):
+    """One of the questions; `read` refuses an answer that cannot be meant with an `InputError`."""
+
+    key: str
+    guess: str
+    why: str
+    read: Callable[[str], T]
+
+
+class Ask(Protocol):
+    """Whoever has an answer to every question."""
+
+    def __call__(self, question: Question[T], /) -> T: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """What `init` guessed, or a person answered; `changes` are None where nobody was asked.
+
+    `changes` are columns with "up", "down" or "any", and kinds of ties with "end".
+    """
+
+    classes: list[str]
+    favourable: list[str]
+    cut_off: float | None = None
+    protected: list[str] = field(default_factory=list)
+    changes: dict[str, str] | None = None
+    words: dict[str, list[str]] = field(default_factory=dict)
+    sender: list[str] = field(default_factory=list)
+
+
+def interview(
+    ask: Ask,
+    guess: Answers,
+    graph: Graph,
+    model: OnnxModel,
+    probes: ProbeReport,
+    columns: Sequence[str],
+    origin: str,
+) -> Answers:
+    """Ask everything but who is decided on; `columns` are those that may change in principle.
+
+    `origin` says where the names of the classes are from.
+    """
+    likeliest, values = _describe_answers(guess, graph, model, probes)
+    names = [f"{name}*" if name in guess.favourable else name for name in guess.classes]
+    count, cut_off = len(names), guess.cut_off
+    classes, favourable = ask(
+        Question(
+            key="decisions",
+            guess=", ".join(names),
+            why=f"{origin}; {likeliest}",
+            read=decisions_of(count),
+        )
+    )
+    if cut_off is None:
+        why = f"the files do not say; {values}"
+        cut_off = ask(Question(key="cut_off", guess=NONE, why=why, read=read_number))
+    ours = {*graph.feature_names} - {*columns}  # names that nobody knows, or parts of a category
+    known = [*dict.fromkeys([*(n for n in graph.column_names if n not in ours), *columns])]
+    others = [name for name in known if name not in guess.protected]
+    protected = ask(
+        Question(
+            key="protected",
+            guess=", ".join(guess.protected) or NONE,
+            why=f"by their names; the other columns are {_join_names(others)}",
+            read=names_among(known, "column"),
+        )
+    )
+    kinds = [*graph.ties.kinds]
+    if graph.relations:  # of those, the ones that people have
+        kinds = [own.name for own in graph.relations if 0 in (own.source, own.target)]
+    ends = [kind for kind in kinds if not is_denied(kind)]
+    able = [name for name in columns if name not in protected]
+    denied = [kind for kind in kinds if kind not in ends]
+    never = f"; never suggested: {_join_names(denied)}" if denied else ""
+    changes = ask(
+        Question(
+            key="changes",
+            guess=", ".join(ends) or NONE,
+            why=f"people can end ties, and whether they can change {_join_names(able)} no file says"
+            f"{never}",
+            read=changes_among(able, ends),
+        )
+    )
+    words: dict[str, list[str]] = {}
+    if kinds not in ([], [DEFAULT_KIND]):
+        forms = "; ".join(f"{kind} = {_plural_of(kind, ' tie')}" for kind in kinds)
+        for kind in graph.kinds.names if graph.kinds is not None else ():
+            forms, kinds = f"{forms}; {kind} = {_plural_of(kind)}", [*kinds, kind]
+        why = "as the files call them; pages and letters will"
+        words = ask(Question(key="words", guess=forms, why=why, read=words_for(kinds)))
+    why = "no file says; letters stay drafts without it"
+    sender = ask(Question(key="sender", guess=NONE, why=why, read=lambda text: parts_of(text, ";")))
+    return replace(
+        guess,
+        classes=classes,
+        favourable=favourable,
+        cut_off=cut_off,
+        protected=protected,
+        changes=changes,
+        words=words,
+        sender=sender,
+    )
+
+
+def _describe_answers(
+    guess: Answers, graph: Graph, model: OnnxModel, probes: ProbeReport
+) -> tuple[str, str]:
+    """How often each class is the likeliest, and the range of what a cut-off would be compared to.
+
+    A single column may be a score, whatever was guessed: then it is the column itself.
+    """
+    output, every = model.signature.output, np.arange(graph.person_count)
+    settings = DecisionSettings(classes=(*guess.classes,), favourable=(*guess.favourable,))
+    rule = DecisionRule(settings, graph, kind=output.kind or "probabilities")
+    batcher = QueryBatcher(model, pool_of(graph), graphs_per_query=None if probes.packing else 1)
+    answers = whole_answers(
+        AskedGraph(graph=graph, batcher=batcher, probes=probes, rule=rule), every
+    )[every]
+    counts = np.bincount(answers.argmax(axis=1), minlength=len(guess.classes)).tolist()
+    people = [f"{name} for {count:,}" for name, count in zip(guess.classes, counts, strict=True)]
+    write = "{:.3f}".format
+    values, what = np.exp(answers[:, -1]), f"the probability of {guess.classes[-1]} is"
+    if output.columns == 1 and output.kind == "logits":
+        values, what = answers[:, 1] - answers[:, 0], "the model's numbers are"
+        write = "{:.4g}".format
+    low, middle, high = np.quantile(values, [0, 0.5, 1]).tolist()
+    return (
+        f"the likeliest is {', '.join(people)} of {len(every):,} people",
+        f"{what} {write(low)} to {write(high)}, for half of the people over {write(middle)}",
+    )
+
+
+def _join_names(names: Sequence[str]) -> str:
+    more = ", …" if len(names) > MOST_LISTED else ""
+    return f"{', '.join(names[:MOST_LISTED]) or 'none'}{more}"
+
+
+def parts_of(text: str, separator: str = ",") -> list[str]:
+    """What an answer lists."""
+    parts = [part.strip() for part in text.split(separator)]
+    return [] if text.strip() == NONE else [part for part in parts if part]
+
+
+def names_among(known: Sequence[str], what: str) -> Callable[[str], list[str]]:
+    """Reads a list of names that must be known."""
+    return lambda text: [_check(name, known, what) for name in dict.fromkeys(parts_of(text))]
+
+
+def name_among(known: Sequence[str], what: str) -> Callable[[str], str]:
+    """Reads one name that must be known."""
+    return lambda text: _check(text.strip(), known, what)
+
+
+def _check(name: str, known: Iterable[str], what: str) -> str:
+    if name not in (names := [*known]):
+        raise InputError(f"there is no {what} {name!r}; {near_matches(name, names)}")
+    return name
+
+
+def decisions_of(count: int) -> Callable[[str], tuple[list[str], list[str]]]:
+    """Reads the names of so many classes, and which of them are favourable."""
+
+    def read(text: str) -> tuple[list[str], list[str]]:
+        marked = parts_of(text)
+        names = [name.removesuffix("*").strip() for name in marked]
+        good = [name for name, mark in zip(names, marked, strict=True) if mark.endswith("*")]
+        if len(names) != count or len({*names}) < count or not all(names):
+            raise InputError(
+                f"the model decides between {count} classes; name {count}, with commas between "
+                f"them (got {len({*names})})"
+            )
+        if not 0 < len(good) < count:
+            raise InputError(
+                "put * after what people hope for, and not after every name, as in: refused, "
+                "approved*"
+            )
+        return names, good
+
+    return read
+
+
+def read_number(text: str) -> float | None:
+    """Reads a finite number, or none."""
+    if text.strip() == NONE:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"a cut-off is a number, such as 0.5 or 620 (got {text!r})")
+    return number
+
+
+def changes_among(columns: Sequence[str], kinds: Sequence[str]) -> Callable[[str], dict[str, str]]:
+    """Reads which columns may change in which direction, and which kinds of ties may end."""
+
+    def read(text: str) -> dict[str, str]:
+        changes = {}
+        for part in parts_of(text):
+            name, direction = part, "end" if part in kinds else "any"
+            if part not in (*columns, *kinds) and part[-1] in "+-":
+                name, direction = part[:-1].strip(), "up" if part.endswith("+") else "down"
+            able = kinds if direction == "end" else [*columns, *kinds]
+            changes[_check(name, able, "column or kind of tie")] = direction
+        return changes
+
+    return read
+
+
+def words_for(kinds: Sequence[str]) -> Callable[[str], dict[str, list[str]]]:
+    """Reads the singular and the plural of kinds."""
+
+    def read(text: str) -> dict[str, list[str]]:
+        words = {}
+        for part in parts_of(text, ";"):
+            kind, _, forms = part.partition("=")
+            names = parts_of(forms)
+            if not 1 <= len(names) <= 2:
+                raise InputError(
+                    f"write a singular and a plural for each kind, as in: {kinds[0]} = loan, loans "
+                    f"(got {part!r})"
+                )
+            words[_check(kind.strip(), kinds, "kind")] = names
+        return words
+
+    return read
+
+
+def _plural_of(kind: str, more: str = "") -> str:
+    """What a kind may be called in English: recommends tie, recommends ties."""
+    name = re.sub(r"[_\s]+", " ", kind).strip() + more
+    ies = name.endswith("y") and name[-2:-1] not in tuple("aeiou")
+    return f"{name}, {name[:-1]}ies" if ies else f"{name}, {name}s"
