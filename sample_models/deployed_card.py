@@ -34,7 +34,7 @@ CARD = """\
 
 The files of a bank that decides on loans with a model, as it would hand them to an auditor: raw
 columns, the preprocessing as a file of its own, the model, and the decisions that were taken.
-[docs/deployment.md](../../docs/deployment.md) audits it step by step.
+[The tutorial](../../docs/tutorials/deployment.md) audits it step by step.
 
 **Intended use**: synthetic; for tests and the tutorial only. None of the people exist.
 

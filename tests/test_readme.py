@@ -1,18 +1,18 @@
-"""Every command that the documentation shows works, one after the other, on fewer people."""
+"""What README and documentation say of commands, pictures, settings and files is so."""
 
 import re
 import shlex
-import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from tests.audits import SAMPLES, quick_audit
-from tests.command import command, leave_out_pdfs
+from recourse_audit.settings import parse_settings
+from tests.command import command
 
 README = Path(__file__).parents[1] / "README.md"
 DOCS = README.parent / "docs"
-COMMANDS = DOCS / "commands.md"
+COMMANDS = DOCS / "reference" / "commands.md"
 LINE = re.compile(r"^recourse-audit (.+?)(?:\s+#.*)?$", re.MULTILINE)
 
 
@@ -33,14 +33,8 @@ def test_the_readme_takes_two_screens_and_leads_to_the_rest() -> None:
     text = README.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 80
     linked = set(re.findall(r"\]\((docs/[\w/.]+)\)", text))
-    assert "docs/README.md" in linked
+    assert "docs/index.md" in linked
     assert [name for name in sorted(linked) if not (README.parent / name).is_file()] == []
-
-
-def test_the_index_of_the_documentation_names_every_page() -> None:
-    index = (DOCS / "README.md").read_text(encoding="utf-8")
-    pages = {path.name for path in DOCS.glob("*.md")} - {"README.md"}
-    assert {name for name in pages if f"({name})" not in index} == set()
 
 
 def test_every_picture_of_the_readme_is_taken_by_the_script() -> None:
@@ -53,25 +47,14 @@ def test_every_picture_of_the_readme_is_taken_by_the_script() -> None:
     assert all((DOCS / "pictures" / f"{name}.png").is_file() for name in taken)
 
 
-@pytest.mark.parametrize("page", [README, COMMANDS], ids=["readme", "commands"])
-def test_the_commands_work_in_their_order(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("os.cpu_count", lambda: 1)
-    leave_out_pdfs(monkeypatch)
-    shutil.copy(SAMPLES / "gcn.onnx", tmp_path / "model.onnx")
-    for words in shown(page):
-        if words[0] == "init":
-            for name in ("nodes.csv", "edges.csv"):
-                shutil.copy(SAMPLES / name, tmp_path / name)
-        if words[0] == "demo":
-            continue  # tests/cli/test_demo.py runs it
-        more = ("--sample", "4", "--new-ties", "2") if words[0] == "stability" else ()
-        finished = command(*("3" if word == "20" else word for word in words), *more)
-        assert finished.code == 0, (words, finished.err)
-        if words[0] == "init":
-            quick_audit(tmp_path)
+@pytest.mark.parametrize("page", ["howto/policy.md", "tutorials/first_letters.md"])
+def test_the_settings_that_a_page_shows_are_taken(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    block = max(re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL), key=len)
+    decision = {"classes": ["denied", "approved"], "favourable": ["approved"]}
+    table = {"model": {"path": "model.onnx"}, "decision": decision, **tomllib.loads(block)}
+    settings = parse_settings(table, folder=Path(), origin=page, graph_in_memory=True)
+    assert len(settings.recourse.ties) + len(settings.recourse.attributes) >= 3
 
 
 def test_the_readme_says_how_to_install_it_for_a_model_of_ones_own() -> None:
@@ -81,7 +64,7 @@ def test_the_readme_says_how_to_install_it_for_a_model_of_ones_own() -> None:
 
 def test_every_module_and_test_that_the_documentation_names_exists() -> None:
     package, tests = README.parent / "recourse_audit", README.parent
-    pages = [*README.parent.glob("*.md"), *(README.parent / "docs").glob("*.md")]
+    pages = [*README.parent.glob("*.md"), *DOCS.rglob("*.md")]
     named = {
         path
         for page in pages

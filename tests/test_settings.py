@@ -185,7 +185,7 @@ def words_for(*end: str, together: bool) -> dict[str, Any]:
         ({"decision": {"favourable": "approved"}}, "decision.favourable: must be a list"),
         (
             {"decision": {"favourable": ["aproved"]}},
-            "decision.favourable: names 'aproved', which is not in decision.classes (denied,",
+            "decision.favourable: names 'aproved', which is not in decision.classes; did you mean",
         ),
         (
             {"decision": {"favourable": ["denied", "approved"]}},
@@ -300,11 +300,23 @@ def words_for(*end: str, together: bool) -> dict[str, Any]:
         ),
         (
             {"groups": {"attributes": ["sex", "age"], "bins": {"aeg": [30]}}},
-            "groups: bins names 'aeg', which is not in groups.attributes (sex, age)",
+            "groups: bins names 'aeg', which is not in groups.attributes; did you mean 'age'?",
         ),
         (
             {"groups": {"reference": {"sex": "f"}}},
-            "groups: reference names 'sex', which is not in groups.attributes (it is empty)",
+            "groups: reference names 'sex', which is not in groups.attributes; there are none",
+        ),
+        (
+            {"groups": {"attributes": ["sex"], "given": ["sex"]}},
+            "groups: given names the protected attribute 'sex'; its groups are compared; name",
+        ),
+        (
+            {"groups": {"attributes": ["sex"], "given": ["age"], "bins": {"aeg": [30]}}},
+            "bins names 'aeg', which is not in groups.attributes or groups.given; did you mean",
+        ),
+        (
+            {"decision": {"outcome": "repaid"}, "groups": {"given": ["repaid"]}},
+            "groups.given names 'repaid', which is decision.outcome: people alike are told by",
         ),
         ({"groups": {"smallest": 1}}, "groups.smallest: must be at least 2 (got 1)"),
         ({"groups": {"alpha": 0}}, "groups.alpha: must be more than 0 (got 0)"),
@@ -464,29 +476,3 @@ def test_the_schema_accepts_one_text_or_one_per_language() -> None:
         {"type": "string"},
         {"type": "object", "additionalProperties": {"type": "string"}},
     ]
-
-
-def test_the_settings_page_lists_every_key_with_its_meaning() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "settings.md").read_text(encoding="utf-8")
-    definitions = json.loads(settings_schema())["$defs"]
-    for definition in definitions.values():
-        assert definition["description"].splitlines()[0] in page
-        for key, field in definition["properties"].items():
-            assert f"| `{key}` |" in page
-            assert field.get("description", "") in page
-
-
-def test_the_settings_page_gives_the_limits_of_whole_numbers() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "settings.md").read_text(encoding="utf-8")
-    definitions = json.loads(settings_schema())["$defs"]
-    seen = 0
-    for name, definition in definitions.items():
-        for key, field in definition["properties"].items():
-            for kind in (field, *field.get("anyOf", ())):
-                limited = kind.get("type") == "integer" and "maximum" in kind
-                if limited and name != "LetterSettings":
-                    limits = f"{kind['minimum']} to {kind['maximum']}. |"
-                    rows = [line for line in page.splitlines() if line.startswith(f"| `{key}` |")]
-                    assert any(limits in row for row in rows), (key, limits)
-                    seen += 1
-    assert seen > 5

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,21 +19,28 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from tests.command import command
+
 ROOT = Path(__file__).resolve().parent.parent
 PYTHONS = ("3.11", "3.12", "3.13")
 SYSTEMS = ("linux", "darwin")
-LOCKS = ("run", "dev")
+LOCKS = ("run", "dev", "docs")
 
 SETUP_FILES = (
     ".ci/run",
     ".gitignore",
+    ".dockerignore",
     "CONTRIBUTING.md",
+    "Containerfile",
     "Makefile",
+    "action.yml",
     "pyproject.toml",
     "requirements/dev.txt",
+    "requirements/docs.txt",
+    "requirements/oldest.txt",
     "requirements/run.in",
     "requirements/run.txt",
-    "scripts/check_libraries.py",
+    "recourse_audit/render/libraries.py",
     "scripts/lock.sh",
     "scripts/setup.sh",
 )
@@ -74,8 +82,8 @@ def pins_for(name: str, python: str, system: str) -> dict[str, list[Version]]:
 def direct_requirements(name: str) -> list[Requirement]:
     project = read_project()
     lines = list(project["dependencies"])
-    if name == "dev":
-        lines += project["optional-dependencies"]["dev"]
+    if name != "run":
+        lines += project["optional-dependencies"][name]
     return [Requirement(line) for line in lines]
 
 
@@ -92,7 +100,15 @@ def test_the_lock_file_pins_one_matching_version_of_every_dependency(
         assert requirement.specifier.contains(versions[0]), f"{requirement} but {versions[0]}"
 
 
-@pytest.mark.parametrize("name", LOCKS)
+def test_the_oldest_versions_are_the_least_that_the_project_allows() -> None:
+    pins = pins_for("oldest", "3.11", "linux")
+    for requirement in direct_requirements("dev"):
+        [least] = [Version(each.version) for each in requirement.specifier if each.operator == ">="]
+        [pinned] = pins[canonicalize_name(requirement.name)]
+        assert pinned.release[: len(least.release)] == least.release, requirement
+
+
+@pytest.mark.parametrize("name", [*LOCKS, "oldest"])
 def test_every_entry_of_the_lock_file_is_exact_and_hashed(name: str) -> None:
     entries = list(read_lock(name))
     assert entries
@@ -102,13 +118,15 @@ def test_every_entry_of_the_lock_file_is_exact_and_hashed(name: str) -> None:
         assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", each) for each in hashes), requirement
 
 
-def test_the_tests_use_the_same_packages_as_the_program() -> None:
-    run, dev = (pins_for(name, "3.11", "linux") for name in LOCKS)
-    assert {package: dev.get(package) for package in run} == run
+@pytest.mark.parametrize("name", LOCKS[1:])
+def test_tests_and_documentation_use_the_same_packages_as_the_program(name: str) -> None:
+    run, more = (pins_for(each, "3.11", "linux") for each in ("run", name))
+    assert {package: more.get(package) for package in run} == run
 
 
-def test_every_python_gets_the_same_version_of_a_package() -> None:
-    pins = [pins_for("dev", python, "linux") for python in PYTHONS]
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_python_gets_the_same_version_of_a_package(name: str) -> None:
+    pins = [pins_for(name, python, "linux") for python in PYTHONS]
     assert all(each == pins[0] for each in pins)
 
 
@@ -127,7 +145,7 @@ def test_a_setup_file_names_no_registry_and_no_machine(name: str) -> None:
     assert not re.findall(r"(?<![\w.])/(?:root|home|Users|work|srv|mnt)/\S*", text)
 
 
-def test_continuous_integration_runs_make_test(tmp_path: Path) -> None:
+def test_continuous_integration_runs_the_tests_and_builds_the_documentation(tmp_path: Path) -> None:
     run = ROOT / ".ci" / "run"
     assert run.stat().st_mode & stat.S_IXUSR
     fake = tmp_path / "make"
@@ -137,15 +155,17 @@ def test_continuous_integration_runs_make_test(tmp_path: Path) -> None:
     done = subprocess.run(
         [run], env={"PATH": path}, cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == [str(ROOT), "test"]
+    assert done.stdout.split() == [str(ROOT), "test", str(ROOT), "docs"]
 
 
 @pytest.mark.parametrize(
     ("target", "commands"),
     [
         ("demo", ["setup.sh run", "recourse-audit demo"]),
+        ("docs", ["setup.sh docs", "sphinx-build --nitpicky --fail-on-warning"]),
         ("lint", ["setup.sh dev", "ruff check", "ruff format --check", "mypy"]),
         ("test", ["setup.sh dev", "ruff check", "ruff format --check", "mypy", "pytest"]),
+        ("test-oldest", ["setup.sh dev", "requirements/oldest.txt", "pytest"]),
         ("test-all", ["setup.sh dev", "mypy", 'pytest -n auto --dist worksteal -m "long or not']),
         ("bench", ["setup.sh dev", "-m benchmarks --data"]),
     ],
@@ -183,6 +203,33 @@ def test_setup_reports_in_one_sentence_that_python_is_too_old(tmp_path: Path) ->
     )
     assert done.returncode == 1
     assert done.stderr == f"setup: PYTHON={old} is not a Python 3.11 or newer.\n"
+
+
+def test_the_container_has_the_libraries_that_setup_installs_and_its_files_are_there() -> None:
+    container, setup = ((ROOT / name).read_text() for name in ("Containerfile", "scripts/setup.sh"))
+    libraries = set(re.findall(r"\b(?:lib[a-z0-9.-]+-?\w*|fonts-[a-z-]+)\b", container)) - {"lib"}
+    wanted = set(re.findall(r"apt_install ((?:lib|fonts)[^|\n;]+)", setup))
+    wanted = {name for names in wanted for name in names.split()}
+    assert wanted
+    assert wanted <= libraries | set(container.split())
+    assert re.search(r"^USER \d+$", container, re.MULTILINE)
+    kept = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
+    assert [name for name in kept if not (ROOT / name).exists()] == []
+
+
+def test_the_citation_has_the_version_of_the_project() -> None:
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {read_project()['version']}\n" in citation
+
+
+def test_the_action_uses_options_that_run_has() -> None:
+    help_ = command("run", "--help").out
+    script = (ROOT / "action.yml").read_text()
+    options = set(
+        re.findall(r"(?<=[ (])--(?!no-|quiet|require|only|yes)[a-z][a-z-]+(?= \"\$)", script)
+    )
+    assert {"--out", "--fail-on", "--sample", "--sarif"} == options
+    assert {option for option in options if option not in help_} == set()
 
 
 def test_the_wheel_has_the_readme_if_there_is_one() -> None:
@@ -235,24 +282,41 @@ def test_the_wheel_contains_nothing_that_only_developers_need(wheel: Path) -> No
     assert metadata.endswith(".dist-info")
 
 
+def install(built: Path, folder: Path) -> Path:
+    """A fresh environment with what was built, and the packages that these tests run with."""
+    venv.create(folder, with_pip=False)
+    [site] = folder.glob("lib/python3*/site-packages")
+    # Only the path: the editable installation of these sources is not followed.
+    (site / "packages.pth").write_text(f"{Path(pytest.__file__).parents[1]}\n")
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
+    options = ["--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "--quiet", *options, str(built)], check=True)
+    return folder / "bin" / "recourse-audit"
+
+
 @pytest.mark.long
-def test_the_wheel_of_the_source_distribution_is_the_same_and_audits_its_own_sample(
-    wheel: Path, tmp_path: Path
+@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+def test_what_is_released_installs_and_runs_its_demo_outside_the_repository(
+    kind: str, tmp_path: Path
 ) -> None:
-    with tarfile.open(build("sdist", ROOT, tmp_path / "sdist")) as archive:
-        archive.extractall(tmp_path / "source", filter="data")
-    (source,) = (tmp_path / "source").iterdir()
-    again = zipfile.ZipFile(build("wheel", source, tmp_path / "wheel"))
-    assert again.namelist() == zipfile.ZipFile(wheel).namelist()
-    again.extractall(tmp_path / "site")
-    settings = "recourse_audit/_data/sample_models/lending/audit.toml"
+    program = install(build(kind, ROOT, tmp_path / "built"), tmp_path / "fresh")
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     done = subprocess.run(
-        [sys.executable, "-m", "recourse_audit", "explain", tmp_path / "site" / settings, "P0004"],
+        [program, "demo", "--out", tmp_path / "demo"],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path / "site")},
+        env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "P0004" in done.stdout
+    assert next((tmp_path / "demo").rglob("pages/index.html")).stat().st_size > 50_000
+    assert str(ROOT) not in done.stdout + done.stderr
+
+
+def test_the_wheel_of_the_source_distribution_is_the_same(wheel: Path, tmp_path: Path) -> None:
+    with tarfile.open(build("sdist", ROOT, tmp_path / "sdist")) as archive:
+        archive.extractall(tmp_path / "source", filter="data")
+    (source,) = (tmp_path / "source").iterdir()
+    again = zipfile.ZipFile(build("wheel", source, tmp_path / "wheel"))
+    assert again.namelist() == zipfile.ZipFile(wheel).namelist()

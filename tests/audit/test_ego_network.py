@@ -49,7 +49,9 @@ def around(report: SubjectReport) -> EgoNetwork:
 
 
 def explained(report: SubjectReport) -> set[str]:
-    return {name for found in report.counterfactuals for name in found.explanation.nodes}
+    trees = [found.explanation for found in report.counterfactuals]
+    trees += [case.explanation for case in report.study_cases]
+    return {name for tree in trees for name in tree.nodes}
 
 
 def test_the_nearest_are_shown_with_every_node_of_the_counterfactuals(

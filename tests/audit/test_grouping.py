@@ -65,6 +65,10 @@ def test_few_different_numbers_are_groups_as_they_are() -> None:
             "groups.attributes: everybody's 'age' is 'under 90' or unknown, so there are no groups",
         ),
         (
+            {"attributes": ["sex"], "given": ["age"]},
+            "groups.given: 'age' has 30 different numbers, too many for groups; give",
+        ),
+        (
             {"attributes": ["sex"], "bins": {"sex": [1]}},
             "groups.bins: 'sex' does not hold numbers, so it has no bins; leave it out",
         ),

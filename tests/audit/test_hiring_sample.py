@@ -20,7 +20,7 @@ SCRIPTS = SAMPLE.parent
 SETTINGS = {"hetero": "audit.toml", "rgcn": "rgcn.toml"}
 MODELS = tuple(SETTINGS)
 SUBJECTS = 24
-TUTORIAL = SCRIPTS.parent / "docs" / "hiring.md"
+TUTORIAL = SCRIPTS.parent / "docs" / "tutorials" / "hiring.md"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 
 

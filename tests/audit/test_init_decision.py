@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.audit.init import one_hot_blocks
+from recourse_audit.audit.guesses import find_encodings
 from recourse_audit.settings import load_settings
 from tests.command import command, one_line
 from tests.onnx_models import sum_network
@@ -90,7 +90,7 @@ def test_columns_that_do_not_sum_to_one_in_every_row_are_no_category(tmp_path: P
 
 def blocks(**columns: Sequence[float]) -> list[tuple[str, tuple[str, ...]]]:
     features = np.array(list(columns.values()), float).T
-    return [(block.name, block.labels) for block in one_hot_blocks(list(columns), features)]
+    return [(block.name, block.labels) for block in find_encodings(list(columns), features)]
 
 
 def test_blocks_need_a_common_name_as_well_as_sums_of_one() -> None:

@@ -10,7 +10,8 @@ import pytest
 from recourse_audit.audit import own_data
 from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import LoadedAudit, load_audit, open_audit
-from recourse_audit.audit.own_data import OwnDataReports, alone_decisions
+from recourse_audit.audit.own_data import OwnDataReports, alone_answers
+from recourse_audit.audit.population import people_of
 from recourse_audit.audit.report import explain
 from recourse_audit.errors import SettingsError
 from recourse_audit.graph.graph import Floats, Graph
@@ -26,6 +27,17 @@ from tests.pipeline_audits import SETTINGS, expected, people, pipeline_audit
 
 TIES = [[0, 1], [0, 1], [1, 2], [2, 3], [3, 0], [3, 4], [4, 5], [5, 1], [6, 6], [2, 2]]
 PEOPLE = 9
+
+
+def stored(audit: LoadedAudit) -> list[tuple[bool | None, float | None]]:
+    """What the store says of everybody on their own data alone."""
+    decisions = audit.rule.over(whole_answers(audit, np.arange(audit.graph.person_count)))
+    alone = alone_answers(audit, decisions)
+    people = people_of(audit.graph, decisions, None, None, alone, None)
+    return [
+        (person.favourable_alone, person.score_alone and round(person.score_alone, 6))
+        for person in people
+    ]
 
 
 def random_graph(*, directed: bool, features: int = 5) -> Graph:
@@ -160,7 +172,8 @@ def test_a_large_graph_is_not_asked_about_again_and_again(
     [found] = found_by(dense, [0]).values()
     assert found.alone is not None
     decisions = order.rule.over(whole_answers(order, np.arange(PEOPLE)))
-    assert [*alone_decisions(order, decisions)] == [None] * PEOPLE
+    assert alone_answers(order, decisions) is None
+    assert stored(order) == [(None, None)] * PEOPLE
 
 
 def test_a_random_model_is_not_asked(tmp_path: Path) -> None:
@@ -176,19 +189,18 @@ def test_everybodys_decisions_alone_are_those_of_the_subjects(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     audit = audit_of(random_graph(directed=True), sum_network(tmp_path / "model.onnx"))
-    decisions = audit.rule.over(whole_answers(audit, np.arange(PEOPLE)))
-    alone = [one.alone and one.alone.favourable for one in found_by(audit).values()]
-    assert [*alone_decisions(audit, decisions)] == alone
+    reports = [report.alone for report in found_by(audit).values()]
+    alone = [(answer and answer.favourable, answer and answer.value) for answer in reports]
+    assert stored(audit) == alone
     monkeypatch.setattr(own_data, "PEOPLE_TOGETHER", 2)
-    assert [*alone_decisions(audit, decisions)] == alone
+    assert stored(audit) == alone
 
 
 def test_an_answer_that_is_not_a_number_is_no_decision_alone(tmp_path: Path) -> None:
     audit = audit_of(
         random_graph(directed=False), sum_network(tmp_path / "model.onnx", trap="some_nan", seed=6)
     )
-    decisions = audit.rule.over(whole_answers(audit, np.arange(PEOPLE)))
-    alone = [*alone_decisions(audit, decisions)]
+    alone = [favourable for favourable, _ in stored(audit)]
     assert None in alone
     for subject, one in found_by(audit).items():
         assert one.alone is not None

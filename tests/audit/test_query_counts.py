@@ -5,10 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recourse_audit.audit import report
 from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import LoadedAudit, load_audit
+from recourse_audit.audit.own_data import alone_answers
 from recourse_audit.audit.report import Reporter, explain
 from recourse_audit.graph.graph import Floats
+from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.queries import Query
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.search.moexp import Block, subtree_bounds
@@ -27,7 +30,10 @@ allow = ["drop", "add"]
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The sizes of all queries that reached a model, in graphs."""
+    """The sizes of all queries that reached a model, in graphs.
+
+    Without those about everybody's own data, which are an audit's and no subject's.
+    """
     sizes: list[int] = []
     real = OnnxModel.ask
 
@@ -36,22 +42,29 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(query.graphs)
         return answer
 
+    def about_everybody(audit: LoadedAudit, decisions: Decisions) -> Floats | None:
+        before = len(sizes)
+        answers = alone_answers(audit, decisions)
+        del sizes[before:]
+        return answers
+
     monkeypatch.setattr(OnnxModel, "ask", counted)
+    monkeypatch.setattr(report, "alone_answers", about_everybody)
     return sizes
 
 
 def test_the_figure_is_what_the_model_was_asked(tmp_path: Path, asked: list[int]) -> None:
     audit = load_audit(lending_audit(tmp_path))
     asked.clear()
-    [report] = explain(audit, ["P0004"])
-    assert report.queries == sum(asked)
-    assert report.search is not None
-    assert report.recourse is not None
+    [found] = explain(audit, ["P0004"])
+    assert found.queries == sum(asked)
+    assert found.search is not None
+    assert found.recourse is not None
     # Draws, side effects, confirmations and caveats come on top of the two searches.
-    assert report.recourse.options
-    assert report.queries > report.search.queries + report.recourse.evaluations
+    assert found.recourse.options
+    assert found.queries > found.search.queries + found.recourse.evaluations
     again = explain(audit, ["P0004"])
-    assert [one.queries for one in again] == [report.queries]
+    assert [one.queries for one in again] == [found.queries]
 
 
 def test_a_change_tried_by_hand_is_one_more_graph(tmp_path: Path, asked: list[int]) -> None:
@@ -74,11 +87,11 @@ def test_every_kind_of_model_is_counted_to_the_last_graph(
     audit = load_audit(path)
     for name in IDS:
         asked.clear()
-        [report] = explain(audit, [name])
-        near = report.ego_network
+        [found] = explain(audit, [name])
+        near = found.ego_network
         # Neighbours are asked about for the picture alone, where the model answers one by one.
         for_the_picture = near.shown - 1 if form == "target" and near is not None else 0
-        assert report.queries == sum(asked) - for_the_picture, name
+        assert found.queries == sum(asked) - for_the_picture, name
 
 
 def figures_by_block(audit: LoadedAudit, subjects: list[int]) -> dict[int, int]:

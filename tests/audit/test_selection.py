@@ -92,7 +92,10 @@ def test_unknown_ids_in_a_file_are_named(
     [
         (Selection(subjects="gone.txt"), "gone.txt: there is no such file; --subjects takes all"),
         (Selection(subjects="gendr=woman"), "no column 'gendr'; did you mean 'gender'"),
-        (Selection(subjects="gender=nobody"), "there is nobody to audit"),
+        (
+            Selection(subjects="gender=womann"),
+            "nobody's 'gender' is 'womann'; did you mean 'woman'",
+        ),
         (Selection(stratify="gender"), "--stratify needs --sample N"),
         (Selection(sample=5, stratify="gendr"), "--stratify: the nodes have no column 'gendr'"),
     ],

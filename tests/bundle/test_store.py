@@ -15,7 +15,7 @@ import pytest
 
 from recourse_audit.audit.large_graphs import whole_answers
 from recourse_audit.audit.load import LoadedAudit, load_audit
-from recourse_audit.audit.own_data import alone_decisions
+from recourse_audit.audit.own_data import alone_answers
 from recourse_audit.audit.population import communities_of, members_of, people_of, ties_of
 from recourse_audit.audit.report import reports_on
 from recourse_audit.bundle.store import VERSION, CheckpointWriter, copy_table, open_store
@@ -45,7 +45,7 @@ def found(folder: Path, audit: LoadedAudit, most: int | None = None) -> Checkpoi
             audit.rule.over(answers),
             audit.recorded,
             communities,
-            alone_decisions(audit, audit.rule.over(answers)),
+            alone_answers(audit, audit.rule.over(answers)),
             audit.outcomes,
         ),
         members_of(graph, settings.groups),
@@ -180,7 +180,7 @@ def test_what_is_no_store_is_refused(content: bytes | None, words: str, tmp_path
 
 
 def test_every_field_is_in_the_documentation() -> None:
-    page = (ROOT / "docs" / "bundle.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "bundle.md").read_text(encoding="utf-8")
     for name in (*COLUMNS, *STATUSES):
         assert f"`{name}`" in page, name
 

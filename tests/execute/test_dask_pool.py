@@ -204,8 +204,10 @@ def test_a_worker_that_does_not_see_the_folder_says_so(
 ) -> None:
     hidden = tmp_path / "hidden"
 
-    def prepare_elsewhere(folder: Path, audit: LoadedAudit, answers: Floats) -> AuditJob:
-        return replace(prepare_job(folder, audit, answers), folder=hidden)
+    def prepare_elsewhere(
+        folder: Path, audit: LoadedAudit, answers: Floats, alone: Floats | None
+    ) -> AuditJob:
+        return replace(prepare_job(folder, audit, answers, alone), folder=hidden)
 
     monkeypatch.setattr("recourse_audit.execute.pipeline.prepare_job", prepare_elsewhere)
     asked = request(folder, tmp_path / "bundle", sample=4)

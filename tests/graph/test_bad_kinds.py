@@ -61,7 +61,7 @@ def settings_message(graph: dict[str, Any]) -> str:
     [
         (
             {"works_at": {"to": "employr"}},
-            ["ties.works_at.to", "'employr' is not a kind", "person, employer", "correct it"],
+            ["ties.works_at.to", "'employr' is not a kind", "did you mean 'employer'?"],
         ),
         (
             {"works_at": {"from": "boss"}},

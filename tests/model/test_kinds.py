@@ -233,7 +233,7 @@ def test_a_model_of_several_kinds_says_so_where_the_graph_has_one() -> None:
 @pytest.mark.parametrize(
     ("roles", "message"),
     [
-        ({"x_person": "features:people"}, "there is no 'people'; choose from person, employer"),
+        ({"x_person": "features:people"}, "there is no 'people'; choose from 'person', 'employer'"),
         ({"x_employer": "features:person"}, "x_person and x_employer both have the role"),
         ({"x_nobody": "features:person"}, "names the input 'x_nobody', which the model does not"),
         ({"x_person": "constant"}, r"say its value in \[model.constants\]: x_person"),

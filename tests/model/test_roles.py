@@ -279,7 +279,7 @@ def test_an_adjacency_matrix_may_have_sources_in_its_rows(tmp_path: Path) -> Non
 def test_roles_that_the_model_does_not_have_or_cannot_play_are_refused(tmp_path: Path) -> None:
     path = sum_network(tmp_path / "model.onnx")
     for roles, words in (
-        ({"y": "features"}, "does not have; it has x, edge_index"),
+        ({"y": "features"}, "does not have; choose from 'x', 'edge_index'"),
         ({"edge_index": "edge_type"}, "cannot be edge_type, which has at most 1 axes"),
         ({"edge_index": "features", "x": "features"}, "x and edge_index both have the role"),
         ({"x": "adjacency"}, "no input takes node features"),

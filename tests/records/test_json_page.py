@@ -1,4 +1,4 @@
-"""docs/json.md has every key of the documents that other programs read, and their formats."""
+"""The page on JSON has every key of the documents that other programs read, and their formats."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import pytest
 
 from recourse_audit.records.codec import INSPECTION, STABILITY, SUBJECT, VERIFICATION, Document
 
-PAGE = (Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "json.md").read_text(encoding="utf-8")
 
 
 def keys_in(schema: Any) -> Iterator[str]:

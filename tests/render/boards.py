@@ -87,7 +87,7 @@ class BoardText:
 
     @property
     def notes(self) -> str:
-        return pieces(self.markup, r'<div class="board-notes">(.*?)</div>')[0]
+        return pieces(self.markup, r'<div class="board-notes"[^>]*>(.*?)</div>')[0]
 
 
 def board_of(report: GroupReport, language: str = "en", people: str = "") -> BoardText:

@@ -17,6 +17,7 @@ from recourse_audit.records.group_figures import (
     Verdict,
 )
 from recourse_audit.records.groups import GroupReport, GroupTable, OwnDataGroups, OwnDataTable
+from recourse_audit.records.rates import RateReport
 from recourse_audit.settings import GroupSettings
 from tests.render.comparisons import compared
 from tests.render.group_reports import gap_report
@@ -65,6 +66,7 @@ class RandomReport:
             left_out=(),
             cut_off=(),
             common_options=(),
+            rates=RateReport(overall={}, tables=()),
             error_rates=None,
         )
 
@@ -146,7 +148,7 @@ class RandomReport:
         else:
             gap = HARDER[measure] * (shares[0] - shares[1])
         verdicts: list[Verdict] = ["not settled"]
-        verdicts += ["no gap"] if gap < concern else []
+        verdicts += ["no gap"] if abs(gap) < concern else []
         verdicts += ["gap shown"] if abs(gap) > 0.001 else []
         verdict = rng.choice(verdicts)
         tested = verdict != "not settled" or rng.random() < 0.8
@@ -179,7 +181,7 @@ class RandomReport:
     def _own_data(self, tables: list[GroupTable]) -> OwnDataGroups:
         rng = self._rng
         if rng.random() < 0.2:
-            return OwnDataGroups(known=False, overall=None, tables=())
+            return OwnDataGroups(known=False, overall=None, tables=(), ties={})
 
         def rates(group: Group) -> OwnDataRates:
             decided = group.decisions
@@ -193,6 +195,7 @@ class RandomReport:
                 to_favourable=decided.refused - shared,
                 to_refused=alone - shared,
                 difference=(decided.refused - alone) / decided.people,
+                approved_alone=rate(decided.refused - shared, decided.people - alone),
                 no_option=rate(rng.randint(0, without), decided.refused),
             )
 
@@ -204,13 +207,14 @@ class RandomReport:
             to_favourable=sum(one.to_favourable for one in first),
             to_refused=sum(one.to_refused for one in first),
             difference=0.0,
+            approved_alone=self._add([one.approved_alone for one in first]),
             no_option=self._add([one.no_option for one in first if one.no_option]),
         )
         own = [
-            OwnDataTable(table=table.name, by_group=groups, gaps=())
+            OwnDataTable(table=table.name, by_group=groups, gaps=(), carried={})
             for table, groups in zip(tables, made, strict=True)
         ]
-        return OwnDataGroups(known=True, overall=overall, tables=tuple(own))
+        return OwnDataGroups(known=True, overall=overall, tables=tuple(own), ties={})
 
     @staticmethod
     def _add(rates: list[Rate]) -> Rate:

@@ -281,7 +281,7 @@ def test_gaps_are_drawn_on_round_ends_around_zero(
 ) -> None:
     axis = gaps_axis(values, 0.1)
     assert (axis.low, axis.high) == pytest.approx((low, high))
-    assert (axis.line, axis.shade) == (0.0, (0.1, axis.high))
+    assert (axis.line, axis.shade) == (0.0, 0.1)
     assert any(abs(tick) < 1e-9 for tick in axis.ticks)
     assert len(axis.ticks) <= 7
 

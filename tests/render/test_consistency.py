@@ -37,20 +37,20 @@ WAYS = {
     "es": ("en contra", "a favor", "más", "menos", "ninguna diferencia", " a "),
 }
 VERDICTS = {
-    "en": {"gap shown": "gap shown", "no gap": "not N points worse", "not settled": "not settled"},
+    "en": {"gap shown": "gap shown", "no gap": "no gap of N points", "not settled": "not settled"},
     "de": {
         "gap shown": "Abstand festgestellt",
-        "no gap": "nicht N Punkte schlechter",
+        "no gap": "kein Abstand von N Punkten",
         "not settled": "nicht geklärt",
     },
     "fr": {
         "gap shown": "écart constaté",
-        "no gap": "pas de désavantage de N points",
+        "no gap": "pas d\N{RIGHT SINGLE QUOTATION MARK}écart de N points",
         "not settled": "non tranché",
     },
     "es": {
         "gap shown": "brecha constatada",
-        "no gap": "sin desventaja de N puntos",
+        "no gap": "sin brecha de N puntos",
         "not settled": "sin determinar",
     },
 }

@@ -163,21 +163,21 @@ def test_no_text_contradicts_its_verdict_direction_or_size(language: str) -> Non
 
 # In the order in which they lead: each before all that follow it.
 LEADING = (
+    compared("feasibility", -0.3),
     compared("feasibility", 0.2),
     compared("feasibility", 0.1, group="west"),
     compared("adverse_rate", 0.9),
     compared("cost", 0.9),
+    compared("cost", -0.3),
     compared("feasibility", 0.3, family="crossed"),
     compared("adverse_rate", 0.4, family="crossed"),
     compared("cost", 0.5, family="crossed"),
-    compared("feasibility", -0.3),
-    compared("cost", -0.3),
     compared("cost", 0.7, "not settled"),
+    compared("feasibility", -0.65, "not settled"),
     compared("feasibility", 0.6, "not settled"),
     compared("adverse_rate", 0.1, "not settled"),
     compared("adverse_rate", 0.05, "not settled", below=True),
     compared("cost", 0.8, "not settled", family="crossed", tested=False),
-    compared("feasibility", -0.6, "not settled"),
 )
 # What never leads.
 QUIET = (
@@ -215,8 +215,8 @@ def test_a_gap_that_is_open_leads_only_if_it_is_as_large_as_the_concern() -> Non
 @pytest.mark.parametrize(
     ("quiet", "expected"),
     [
-        (QUIET[2:], "No group is 10 points worse off in any of 2 comparisons."),
-        (QUIET[3:], "No group is 10 points worse off in the only comparison."),
+        (QUIET[2:], "No gap of 10 points in any of 2 comparisons."),
+        (QUIET[3:], "No gap of 10 points in the only comparison."),
         (QUIET, f"No gap is shown; 2 of 4 comparisons are not settled. {MISSED} points {WOULD}"),
         (
             (QUIET[0], replace(QUIET[1], smallest_gap_in_family=0.301)),

@@ -172,7 +172,7 @@ def test_a_missing_catalogue_is_one_sentence() -> None:
         Words("it", Templates())
     assert str(raised.value) == (
         "there is no catalogue for 'it'; write the files of wording/it/ in a folder for "
-        "--templates, starting from wording/en/"
+        "--templates, starting from wording/en/; or choose from 'en', 'de', 'fr', 'es'"
     )
 
 

@@ -119,3 +119,11 @@ def test_a_notebook_asks_the_record_itself(record: Record) -> None:
     import recourse_audit.api  # noqa: F401  # the front door tells records how they look
 
     assert record._repr_html_() == html_of(record)
+
+
+def test_a_notebook_shows_a_report_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    displays: list[object] = []
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("rich.jupyter.display", lambda *_: displays.append(1))
+    assert "<pre" in html_of(quiet_report())
+    assert displays == []

@@ -285,7 +285,8 @@ def test_the_report_on_paper_is_tagged_and_every_picture_has_its_words(paper: by
         assert bool(pdf.Root.MarkInfo.Marked)
         kinds = structure(pdf)
         words = {str(element.get("/Alt", "")) for element in kinds["/Figure"]}
-        explanation = page.draw_explanation(page.counterfactuals[0])
+        first = page.counterfactuals[0]
+        explanation = page.draw_explanation(first.explanation.edges, first.removed)
         for picture in (page.draw_pairs(), explanation):
             assert picture is not None
             assert picture.alt in words

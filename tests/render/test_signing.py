@@ -152,7 +152,7 @@ def test_a_letter_that_is_not_named_stays_a_draft() -> None:
         ({"accept": frozenset({"fragile"})}, "--accept is for letters that are signed off by name"),
         (
             {"by": SIGNED, "ids": ("P1",), "accept": {"haste"}},
-            r"must be one of fragile, incomplete, no-reason",
+            r"no cause 'haste'; choose from 'fragile'",
         ),
     ],
 )

@@ -1,11 +1,16 @@
 """What a person reads: everything that matters, as text, at any width."""
 
 import re
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from recourse_audit import Audit
+from recourse_audit.records.codec import SUBJECT
 from recourse_audit.render.i18n import status_name
+from recourse_audit.render.terminal import show_subject
 from recourse_audit.render.text import plain
 from tests.audits import SAMPLES, lending_audit, small_audit
 from tests.command import command
@@ -40,6 +45,21 @@ def test_no_figure_is_cut_off_however_narrow_the_terminal(columns: int, tmp_path
         assert f"{found['simulatability']:.6f}".replace("-", "\N{MINUS SIGN}") in out
         assert f"{found['relevance']:.6f}" in out
         assert f"+{found['relevance']:.6f}" not in out, "a sign there is not a direction"
+
+
+def test_long_names_are_whole_at_any_width(tmp_path: Path) -> None:
+    """A sign that is nowhere else is there as often in a narrow terminal as in a wide one."""
+    report = Audit.from_toml(lending_audit(tmp_path)).explain("P0004")
+    long = SUBJECT.write(report).replace("P0320", "\N{CYRILLIC SMALL LETTER ZHE}" * 70)
+    counts = set()
+    for width in (40, 60, 80, 120):
+        out = StringIO()
+        console = Console(width=width, file=out, markup=False, highlight=False, emoji=False)
+        show_subject(console, SUBJECT.read(long), full=True)
+        assert max(map(len, out.getvalue().splitlines())) <= width
+        counts.add(out.getvalue().count("\N{CYRILLIC SMALL LETTER ZHE}"))
+    assert len(counts) == 1, counts
+    assert counts != {0}
 
 
 def test_markup_and_control_characters_in_ids_are_shown_as_text(tmp_path: Path) -> None:

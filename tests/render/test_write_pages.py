@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pikepdf
 import pytest
@@ -26,6 +27,7 @@ from tests.bundles import contents
 from tests.command import command, leave_out_pdfs, one_line
 from tests.render.conftest import SUBJECTS
 from tests.render.reading import read_pdf
+from tests.render.sarif_logs import check_log
 
 GROUPS = (
     "groups.html",
@@ -74,8 +76,10 @@ def test_a_run_ends_with_letters_and_pages_and_makes_up_for_those_that_are_missi
 ) -> None:
     out = tmp_path / "bundle"
     words = ("run", audited / "audit.toml", "--out", out, "--sample", str(SUBJECTS), *ALONE)
-    finished = command(*words, "--fail-on", "gap")
+    log = tmp_path / "findings.sarif"
+    finished = command(*words, "--fail-on", "gap", "--sarif", log, "--json")
     assert finished.code == 3, finished.err
+    check_run(finished.document, out, [*check_log(json.loads(log.read_text("utf-8")))])
     assert f"{out / 'pages' / 'index.html'}: start here" in finished.err
     assert "1 gap shown: People with origin " in finished.err
     # The group report says on which day the audit ran, and its seal depends on it.
@@ -89,6 +93,19 @@ def test_a_run_ends_with_letters_and_pages_and_makes_up_for_those_that_are_missi
     assert command(*words).code == 0
     assert contents(out) == contents(made)
     assert {path: path.stat().st_mtime_ns for path in (out / "letters").iterdir()} == before
+
+
+def check_run(document: Any, out: Path, results: list[dict[str, Any]]) -> None:
+    """What `--json` prints is the summary, and names the findings that SARIF does."""
+    assert (document["format"], document["bundle"]) == (1, str(out))
+    assert document["subjects"] == sum(document["statuses"].values()) == SUBJECTS
+    assert (document["finished_before"], document["problem"]) == (False, "")
+    [gap], [result] = document["findings"], results
+    assert gap["rule"] == result["ruleId"] == "gap/adverse_rate"
+    assert gap["text"] == result["message"]["text"]
+    assert gap["text"].startswith("People with origin ")
+    place = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert place.endswith("/audit.toml")
 
 
 def test_the_group_summary_says_when_the_audit_ran_as_its_log_has_it(bundle: Path) -> None:

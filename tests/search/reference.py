@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
-from math import exp, log
+from math import ceil, exp, floor, log
 from pathlib import Path
 from typing import Any
 
@@ -278,6 +278,36 @@ class Reference:
             "shapley": min(by_shapley, key=lambda pair: (-pair.point[1], pair.order)),
             "balanced": min(self.pairs, key=self._imbalance),
         }
+
+    def study_cases(self, ties: int) -> list[Pair]:
+        """High and low relevance of an explanation of high simulatability, and of one of low."""
+        within: dict[TieSet, dict[int, list[Pair]]] = defaultdict(lambda: defaultdict(list))
+        for pair in self.pairs:
+            if len(pair.explanation) == ties and pair.kept:
+                within[pair.explanation][len(pair.removed)].append(pair)
+        widest = {}
+        for tree, by_size in within.items():
+            steps = {n: [abs(p.point[1]) for p in pairs] for n, pairs in by_size.items()}
+            apart, size = max((max(own) - min(own), -n) for n, own in steps.items())
+            if apart:
+                widest[tree] = apart, by_size[-size]
+        values = sorted(pairs[0].point[0] for _, pairs in widest.values())
+        last = len(values) - 1
+        if not values or values[-1 - floor(0.25 * last)] == values[last - ceil(0.75 * last)]:
+            return []
+        best, worst = values[-1 - floor(0.25 * last)], values[last - ceil(0.75 * last)]
+        cases = []
+        for quarter in (
+            [tree for tree, (_, own) in widest.items() if own[0].point[0] >= best],
+            [tree for tree, (_, own) in widest.items() if own[0].point[0] <= worst],
+        ):
+            tree = min(quarter, key=lambda tree: (-widest[tree][0], sorted(tree)))
+            pairs = sorted(widest[tree][1], key=lambda pair: sorted(pair.removed))
+            cases += [
+                max(pairs, key=lambda pair: pair.point[1]),
+                min(pairs, key=lambda pair: pair.point[1]),
+            ]
+        return cases
 
     def _imbalance(self, pair: Pair) -> tuple[Any, ...]:
         first, second = self.ranks[pair]

@@ -133,7 +133,9 @@ def searched(
     graph = case.graph.for_engine()
     output = "logits" if model["head"] == "logits" else "probabilities"
     batcher = open_batcher(path, graph, output=output)
-    scope = Scope(max_nodes=case.max_nodes, max_hops=case.max_hops, counterfactuals=SHOWN)
+    scope = Scope(
+        max_nodes=case.max_nodes, max_hops=case.max_hops, counterfactuals=SHOWN, study=True
+    )
     with pytest.MonkeyPatch.context() as patched:
         recorder = Recorder(graph, patched)
         found = recorder.run(new_search(graph, batcher, scope), range(graph.node_count))
@@ -165,6 +167,7 @@ def assert_equals_the_reference(case: Case, path: Path, model: dict[str, str]) -
             assert_same_ranks_and_layers(reference, table)
             assert_same_result(reference, result, slow, subject)
             assert_same_grid(reference, result)
+            assert_same_cases(reference.study_cases(case.max_nodes - 1), result, slow, subject)
         else:
             assert_nothing_found(result)
 
@@ -293,6 +296,22 @@ def assert_same_result(
     drawn = result.baselines["random"]
     kept = ties_of(drawn.edges) - ties_of(drawn.removed)
     assert (ties_of(drawn.edges), kept) in {(p.explanation, p.kept) for p in reference.pairs}
+
+
+def assert_same_cases(
+    expected: list[Pair], result: SearchResult, slow: ReferenceSearch, subject: int
+) -> None:
+    shown = [
+        (case.explanation, rest) for case in result.study_cases for rest in (case.high, case.low)
+    ]
+    assert len(shown) == len(expected)
+    for pair, (explanation, rest) in zip(expected, shown, strict=True):
+        assert ties_of(explanation.edges) == pair.explanation
+        assert ties_of(rest.removed) == pair.removed
+        assert rest.relevance == pytest.approx(abs(pair.relevance), abs=2e-6)
+        for ties, written in ((pair.explanation, explanation), (pair.kept, rest)):
+            expected_ = [exp(value) for value in slow.answer(ties, subject)]
+            assert list(written.probabilities.values()) == pytest.approx(expected_, abs=2e-6)
 
 
 def assert_same_grid(reference: Reference, result: SearchResult) -> None:
