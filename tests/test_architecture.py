@@ -42,7 +42,7 @@ DOORS = {
     "dask": set(),
     "distributed": {"execute/dask_pool.py"},
     # The tests of groups, and the analysis of the human study.
-    "statsmodels": {"groups/inference.py", "groups/study.py"},
+    "statsmodels": {"groups/study.py"},
     "scipy.stats": {"groups/inference.py", "groups/study.py"},
     "pyarrow": {"graph/tables.py", "bundle/tables.py", "api.py"},
     "pandas": {"api.py"},

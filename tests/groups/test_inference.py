@@ -7,12 +7,16 @@ import networkx as nx
 import numpy as np
 import pytest
 from scipy.stats import fisher_exact, norm
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_effectsize
 
 from recourse_audit.groups.inference import (
     GapTest,
     Inference,
+    cohens_h,
     detectable,
     excess_of,
+    holm,
     leading_columns,
     mid_ranks,
     nearness_of,
@@ -348,3 +352,15 @@ def test_in_a_very_large_graph_labels_are_redrawn_for_few_people(
     plain = inference().test(values[focus], member[focus], focus)
     inflation = precision_of(plain).inflation
     assert precision_of(audited).inflation == pytest.approx(inflation, rel=0.4)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 40])
+def test_families_are_corrected_as_by_statsmodels(count: int) -> None:
+    p_values = np.random.default_rng(count).integers(0, 30, count) / 100  # some of them are equal
+    assert holm(p_values.tolist()) == pytest.approx(multipletests(p_values, method="holm")[1])
+    assert holm([]) == []
+
+
+@pytest.mark.parametrize("shares", [(0.0, 1.0), (0.3, 0.3), (0.1, 0.45), (1.0, 0.2)])
+def test_the_effect_size_of_rates_is_that_of_statsmodels(shares: tuple[float, float]) -> None:
+    assert cohens_h(*shares) == pytest.approx(proportion_effectsize(*shares))
