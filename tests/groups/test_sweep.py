@@ -15,8 +15,9 @@ from recourse_audit.render.groups import GroupPage
 from recourse_audit.render.groups_csv import cut_offs_csv
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import DecisionSettings
-from tests.groups.attacker import System, read
+from tests.groups.attacker import System
 from tests.groups.populations import report_on_population
+from tests.groups.published import read
 from tests.groups.stores import Person, report_on, settings
 
 Decide = Callable[[float, int], bool]
