@@ -14,7 +14,7 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Literal, TypeVar
 
@@ -458,6 +458,7 @@ class _Catalogue(Catalog):
         super().__setitem__(key, message)
 
 
+@lru_cache(64)
 def _messages(
     name: str, text: str, locale: Locale
 ) -> tuple[dict[str, tuple[str, ...]], Callable[[int], int]]:
