@@ -15,6 +15,9 @@ DOCS := .venv-docs
 OLDEST := .venv-oldest
 RECIPES := .venv-recipes
 
+# Tests start many processes, and each would compile the whole package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Homebrew installs its libraries where only Homebrew's own Python finds them.
 ifneq ($(wildcard /opt/homebrew/lib),)
 export DYLD_FALLBACK_LIBRARY_PATH := /opt/homebrew/lib:/usr/local/lib:/usr/lib

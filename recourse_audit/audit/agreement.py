@@ -7,7 +7,6 @@ first finding of an audit: on how many people, on whom, and what would explain m
 from collections import Counter
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from recourse_audit.audit.population import group_values, groups_by
 from recourse_audit.errors import GraphError
@@ -195,6 +194,8 @@ def _better_order(classes: tuple[str, ...], recorded: Ints, decided: Ints) -> Be
     """The order of classes with which the model's outputs agree with the record most often."""
     if not len(recorded):
         return None
+    from scipy.optimize import linear_sum_assignment
+
     counts = np.zeros((len(classes), len(classes)), np.int64)
     np.add.at(counts, (decided, recorded), 1)
     outputs, names = linear_sum_assignment(-counts)

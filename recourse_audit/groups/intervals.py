@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from recourse_audit.records.group_figures import Interval
@@ -60,6 +59,8 @@ def ratio_interval(shares: Shares, alpha: float) -> Interval | None:
 
 def _end(beyond: Callable[[float], float], low: float, high: float) -> float:
     """Where a falling function is zero; an end, if it is not zero in between."""
+    from scipy.optimize import brentq
+
     if beyond(low) <= 0:
         return low
     if beyond(high) >= 0:

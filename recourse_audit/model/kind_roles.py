@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from recourse_audit.errors import ModelError
 from recourse_audit.graph.graph import Kinds, Relation
@@ -121,6 +120,8 @@ class Guesser:
         self, ports: Sequence[InputPort], allowed: set[tuple[int, Slot]]
     ) -> list[tuple[Slot | None, float]]:
         """The slots that fit best together, each used once, and the score of each."""
+        from scipy.optimize import linear_sum_assignment
+
         scores = np.array(
             [
                 self.score(ports[place], slot) if (place, slot) in allowed else IMPOSSIBLE
