@@ -21,6 +21,7 @@ from recourse_audit.model.session import OnnxModel
 from recourse_audit.model.state_sharing import Form
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.settings import load_settings
+from tests.cases import long_after
 from tests.decisions import decisions_over
 from tests.model.edited_graphs import Edit, World, random_graph
 from tests.model.small_graphs import open_model
@@ -82,7 +83,7 @@ def test_every_way_to_ask_gives_the_answers_of_the_whole_graph(
     assert nearly_equal(edited.on_whole_graph(world.packed(edits)), right)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", long_after(6, range(12)))
 def test_a_layer_less_or_the_leaner_form_of_a_gcn_gives_other_answers(
     seed: int, tmp_path: Path
 ) -> None:
@@ -120,7 +121,7 @@ def test_answers_do_not_depend_on_the_order_of_edits(kind: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kind", ["gcn", "sage"])
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", long_after(8, range(15)))
 def test_few_edits_and_edits_that_reach_nobody_are_answered(
     seed: int, kind: str, tmp_path: Path
 ) -> None:

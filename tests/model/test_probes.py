@@ -94,21 +94,21 @@ def test_every_form_of_a_sound_model_passes_every_probe(
 @pytest.mark.parametrize("activation", ["relu", "leaky"])
 @pytest.mark.parametrize("layers", [1, 2, 3, 4])
 @pytest.mark.parametrize("reduction", ["add", "max"])
+@pytest.mark.parametrize("seed", long_after(1, range(2)))
 def test_the_depth_is_the_number_of_layers(
-    layers: int, activation: str, reduction: str, tmp_path: Path
+    seed: int, layers: int, activation: str, reduction: str, tmp_path: Path
 ) -> None:
-    for seed in range(2):
-        path = sum_network(
-            tmp_path / "model.onnx",
-            layers=layers,
-            seed=seed,
-            activation=activation,
-            reduction=reduction,
-            hidden=16,
-        )
-        report = probed(path, made_pool(seed) if seed else None, seed=seed)
-        assert report.depth == layers
-        assert report.failed == ()
+    path = sum_network(
+        tmp_path / "model.onnx",
+        layers=layers,
+        seed=seed,
+        activation=activation,
+        reduction=reduction,
+        hidden=16,
+    )
+    report = probed(path, made_pool(seed) if seed else None, seed=seed)
+    assert report.depth == layers
+    assert report.failed == ()
 
 
 @pytest.mark.parametrize("hidden", [3, 16, 64, 130])

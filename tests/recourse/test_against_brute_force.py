@@ -75,7 +75,7 @@ def clear_cut(truths: Truths, key: Key) -> Iterator[tuple[str, BruteForce]]:
             yield name, truth
 
 
-@pytest.mark.parametrize("number", [*long_after(4, NUMBERS), *long_after(2, MOVES)])
+@pytest.mark.parametrize("number", [*long_after(2, NUMBERS), *long_after(1, MOVES)])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_recourse_equals_the_brute_force(name: str, number: int, truths: Truths) -> None:
     key = name, number

@@ -25,7 +25,7 @@ from recourse_audit.render.i18n import LANGUAGES
 # A visit or a PDF takes a while: most differ by language only in the length of words, of which
 # German has the longest.
 EACH_LANGUAGE = [
-    pytest.param(language, marks=() if language in ("en", "de") else pytest.mark.long)
+    pytest.param(language, marks=() if language == "de" else pytest.mark.long)
     for language in LANGUAGES
 ]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
