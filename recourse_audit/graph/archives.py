@@ -32,13 +32,10 @@ from recourse_audit.graph.columns import (
     Positions,
     as_strings,
     build_ties,
-    check_finite,
-    check_ids,
     check_is_file,
     code_kinds,
     damaged,
     features_needed,
-    no_nodes,
     one_kind,
     to_strings,
 )
@@ -120,7 +117,7 @@ def _features(x: Matrix, place: Place, *, raw: bool, bare: bool) -> Floats:
     """The features as a dense matrix of finite numbers; raw columns may have gaps."""
     dense = _dense(x, place)
     if not len(dense):
-        raise no_nodes(place)
+        raise place.no_nodes()
     if not dense.shape[1] and not bare:
         raise wrong_shape(place, "x", dense.shape, "[N, F], with at least one feature,")
     check_numbers(dense, "x", place)
@@ -129,7 +126,7 @@ def _features(x: Matrix, place: Place, *, raw: bool, bare: bool) -> Floats:
     finite = np.isfinite(dense)
     if not finite.all():
         column = int(np.flatnonzero(~finite.all(axis=0))[0])
-        check_finite(dense[:, column], f"x[:, {column}]", place)
+        place.check_finite(dense[:, column], f"x[:, {column}]")
     return dense if dense.dtype.kind == "f" else dense.astype(float)
 
 
@@ -229,7 +226,7 @@ def _ids(ids: Ids, count: int, place: Place) -> Strings:
         return as_strings(np.arange(count))
     texts = to_strings(ids.tolist() if isinstance(ids, np.ndarray) else ids, place)
     check_shape(texts, "ids", (count,), place)
-    check_ids(texts, place)
+    place.check_ids(texts)
     return texts
 
 

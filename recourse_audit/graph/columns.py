@@ -51,6 +51,41 @@ class Place:
         del index, column
         return None
 
+    def bad_value(self, index: int, column: str, value: str | None) -> GraphError:
+        """The error for a cell that should hold a finite number; `value` is None if it is empty."""
+        value = self.text(index, column) or value
+        what = "is empty" if value is None or not value.strip() else f"contains {value!r}"
+        return GraphError(
+            f"{self.row(index)}: column {column!r} {what}, but a finite number is needed; "
+            "correct the value or remove the row"
+        )
+
+    def check_finite(self, values: Numbers, column: str) -> None:
+        """Refuse NaN (which may stand for an empty cell) and infinity, naming the row."""
+        if values.dtype.kind == "f" and not (finite := np.isfinite(values)).all():
+            index = int(np.flatnonzero(~finite)[0])
+            raise self.bad_value(index, column, str(values[index]))
+
+    def check_ids(self, ids: Strings) -> None:
+        """Refuse an empty id, and an id that two nodes share, naming both rows."""
+        seen: dict[str, int] = {}
+        for index, name in enumerate(ids.tolist()):
+            if not name.strip():
+                raise GraphError(f"{self.row(index)}: the id is empty; give every node an id")
+            first = seen.setdefault(name, index)
+            if first != index:
+                again = self.row(index).removeprefix(f"{self.name}, ")
+                raise GraphError(
+                    f"{self.row(first)}: the id {name!r} is used again in {again}; "
+                    "remove one of them or give them different ids"
+                )
+
+    def no_nodes(self) -> GraphError:
+        """The error for a file without nodes."""
+        return GraphError(
+            f"{self.name}: there are no nodes, so there is nobody to audit; add nodes"
+        )
+
 
 class Positions(Place):
     """Arrays, whose entries are counted from 0 as in the code that made them."""
@@ -79,40 +114,12 @@ def damaged(path: Path | str, kind: str, program: str, error: object) -> GraphEr
     return GraphError(f"{path}: is damaged or not {kind} ({reason}); write it again with {program}")
 
 
-def check_column(name: str, known: Sequence[str], key: str, place: Place) -> None:
-    """Refuse a column that a setting names but the file does not have."""
-    if name not in known:
-        hint = near_matches(name, known) if known else "it has no columns at all"
-        if len(known) == 1 and ";" in known[0]:
-            hint = "its fields are separated by ';'; save it with commas"
-        raise GraphError(
-            f"{place.name}: there is no column {name!r} (from {place.section}.{key}); {hint}"
-        )
-
-
 def check_known(key: str, name: str, known: Iterable[str]) -> None:
     """Refuse a setting that names a column which the nodes do not have."""
     if name not in (names := [*known]):
         raise SettingsError(
             f"{key}: the nodes have no column {name!r}; {near_matches(name, names)}"
         )
-
-
-def bad_value(place: Place, index: int, column: str, value: str | None) -> GraphError:
-    """The error for a cell that should hold a finite number; `value` is None if it is empty."""
-    value = place.text(index, column) or value
-    what = "is empty" if value is None or not value.strip() else f"contains {value!r}"
-    return GraphError(
-        f"{place.row(index)}: column {column!r} {what}, but a finite number is needed; "
-        "correct the value or remove the row"
-    )
-
-
-def check_finite(values: Numbers, column: str, place: Place) -> None:
-    """Refuse NaN (which may stand for an empty cell) and infinity, naming the row."""
-    if values.dtype.kind == "f" and not (finite := np.isfinite(values)).all():
-        index = int(np.flatnonzero(~finite)[0])
-        raise bad_value(place, index, column, str(values[index]))
 
 
 def parse_numbers(texts: Sequence[str | None], column: str, place: Place) -> NDArray[np.float64]:
@@ -122,7 +129,7 @@ def parse_numbers(texts: Sequence[str | None], column: str, place: Place) -> NDA
         try:
             numbers[index] = float((text or "").replace("_", "?"))  # Python would accept 1_000
         except ValueError:
-            raise bad_value(place, index, column, text) from None
+            raise place.bad_value(index, column, text) from None
     return numbers
 
 
@@ -146,31 +153,26 @@ def as_strings(values: NDArray[np.generic]) -> Strings:
     return values.astype(np.dtypes.StringDType())
 
 
-def check_ids(ids: Strings, place: Place) -> None:
-    """Refuse an empty id, and an id that two nodes share, naming both rows."""
-    seen: dict[str, int] = {}
-    for index, name in enumerate(ids.tolist()):
-        if not name.strip():
-            raise GraphError(f"{place.row(index)}: the id is empty; give every node an id")
-        first = seen.setdefault(name, index)
-        if first != index:
-            again = place.row(index).removeprefix(f"{place.name}, ")
-            raise GraphError(
-                f"{place.row(first)}: the id {name!r} is used again in {again}; "
-                "remove one of them or give them different ids"
-            )
-
-
-def no_nodes(place: Place) -> GraphError:
-    """The error for a file without nodes."""
-    return GraphError(f"{place.name}: there are no nodes, so there is nobody to audit; add nodes")
-
-
 # ---------------------------------------------------------------- tables of nodes and of ties
 
 
+class Nodes(TypedDict):
+    """What is kept of the nodes, under the names that `build_graph` takes."""
+
+    ids: Strings
+    features: Floats
+    feature_names: tuple[str, ...]
+    attributes: Columns
+
+
+def features_needed(settings: GraphSettings, known: Collection[str]) -> tuple[str, ...]:
+    """The features that must stand in the table: all but derived ones that it lacks."""
+    derived = {column.name for column in settings.derived}
+    return tuple(name for name in settings.features if name in known or name not in derived)
+
+
 class Table(ABC):
-    """Nodes or ties in rows; each method takes one column, in the way its name says."""
+    """Nodes or ties in rows, from which columns are taken in the way that a method's name says."""
 
     def __init__(self, place: Place, names: list[str]) -> None:
         self.place = place
@@ -196,64 +198,54 @@ class Table(ABC):
     def codes(self, name: str) -> tuple[Indices, list[str]]:
         """A column as positions in a list of its distinct texts ("" if empty)."""
 
+    def check_column(self, name: str, key: str) -> None:
+        """Refuse a column that a setting names but the file does not have."""
+        if name not in self.names:
+            hint = near_matches(name, self.names) if self.names else "it has no columns at all"
+            if len(self.names) == 1 and ";" in self.names[0]:
+                hint = "its fields are separated by ';'; save it with commas"
+            where = f"from {self.place.section}.{key}"
+            raise GraphError(f"{self.place.name}: there is no column {name!r} ({where}); {hint}")
 
-class Nodes(TypedDict):
-    """What is kept of the nodes, under the names that `build_graph` takes."""
+    def check_features(self, settings: GraphSettings) -> None:
+        """Refuse a table of nodes that lacks a feature."""
+        for name in features_needed(settings, self.names):
+            self.check_column(name, "features")
 
-    ids: Strings
-    features: Floats
-    feature_names: tuple[str, ...]
-    attributes: Columns
+    def read_nodes(self, ids: Strings, settings: GraphSettings, *, raw: bool) -> Nodes:
+        """Take features and attributes; for whoever takes raw columns, attributes only.
 
+        Features have the widest floating-point type among their columns; whole numbers and booleans
+        count as float64, which represents most of them exactly. All may be derived ones.
+        """
+        names = () if raw else features_needed(settings, self.names)
+        columns = {name: self.numbers(name) for name in names}
+        for name, values in columns.items():
+            self.place.check_finite(values, name)
+        kinds = [v.dtype if v.dtype.kind == "f" else np.dtype(float) for v in columns.values()]
+        features = np.empty((len(self), len(columns)), np.result_type(*kinds) if kinds else float)
+        for position, values in enumerate(columns.values()):
+            features[:, position] = values
+        labels = {name: self.labels(name) for name in self.names if name not in names}
+        attributes = {name: values for name, values in labels.items() if values is not None}
+        return Nodes(ids=ids, features=features, feature_names=names, attributes=attributes)
 
-def features_needed(settings: GraphSettings, known: Collection[str]) -> tuple[str, ...]:
-    """The features that must stand in the table: all but derived ones that it lacks."""
-    derived = {column.name for column in settings.derived}
-    return tuple(name for name in settings.features if name in known or name not in derived)
+    def check_tie_columns(self, settings: GraphSettings, *further: str) -> None:
+        """Refuse ties without a column that the settings name; `further` are their keys."""
+        optional = [key for key in ("kind", "weight") if key in settings.model_fields_set]
+        for key in (*further, *optional):
+            self.check_column(getattr(settings, key), key)
+        for name in settings.edge_attributes:
+            self.check_column(name, "edge_attributes")
 
-
-def check_features(table: Table, settings: GraphSettings) -> None:
-    """Refuse a table of nodes that lacks a feature."""
-    for name in features_needed(settings, table.names):
-        check_column(name, table.names, "features", table.place)
-
-
-def read_nodes(table: Table, ids: Strings, settings: GraphSettings, *, raw: bool) -> Nodes:
-    """Take features and attributes from a table; for whoever takes raw columns, attributes only.
-
-    Features have the widest floating-point type among their columns; whole numbers and booleans
-    count as float64, which represents most of them exactly. All may be derived ones.
-    """
-    names = () if raw else features_needed(settings, table.names)
-    columns = {name: table.numbers(name) for name in names}
-    for name, values in columns.items():
-        check_finite(values, name, table.place)
-    kinds = [v.dtype if v.dtype.kind == "f" else np.dtype(float) for v in columns.values()]
-    features = np.empty((len(table), len(columns)), np.result_type(*kinds) if kinds else float)
-    for position, values in enumerate(columns.values()):
-        features[:, position] = values
-    labels = {name: table.labels(name) for name in table.names if name not in names}
-    attributes = {name: values for name, values in labels.items() if values is not None}
-    return Nodes(ids=ids, features=features, feature_names=names, attributes=attributes)
-
-
-def check_tie_columns(table: Table, settings: GraphSettings, *further: str) -> None:
-    """Refuse a table of ties without a column that the settings name; `further` are their keys."""
-    optional = [key for key in ("kind", "weight") if key in settings.model_fields_set]
-    for key in (*further, *optional):
-        check_column(getattr(settings, key), table.names, key, table.place)
-    for name in settings.edge_attributes:
-        check_column(name, table.names, "edge_attributes", table.place)
-
-
-def read_ties(table: Table, ends: tuple[Indices, Indices], settings: GraphSettings) -> Ties:
-    """Take kinds, weights and attributes of ties from a table in which their columns were found."""
-    if settings.kind in table.names:
-        kinds = code_kinds(*table.codes(settings.kind), settings.kinds, table.place)
-    else:
-        kinds = one_kind(len(table), settings.kinds, table.place)
-    weight = settings.weight if settings.weight in table.names else None
-    return build_ties(ends, kinds, table.numbers, weight, settings.edge_attributes, table.place)
+    def read_ties(self, ends: tuple[Indices, Indices], settings: GraphSettings) -> Ties:
+        """Take kinds, weights and attributes of ties, whose columns were found."""
+        if settings.kind in self.names:
+            kinds = code_kinds(*self.codes(settings.kind), settings.kinds, self.place)
+        else:
+            kinds = one_kind(len(self), settings.kinds, self.place)
+        weight = settings.weight if settings.weight in self.names else None
+        return build_ties(ends, kinds, self.numbers, weight, settings.edge_attributes, self.place)
 
 
 def build_ties(
@@ -268,11 +260,10 @@ def build_ties(
 
     def single_precision(name: str) -> NDArray[np.float32]:
         values = numbers(name)
-        check_finite(values, name, place)
+        place.check_finite(values, name)
         with np.errstate(over="ignore"):
             single = values.astype(np.float32)
-        if values.dtype.kind == "f":
-            check_finite(single, name, place)
+        place.check_finite(single, name)
         return single
 
     stacked = np.empty((len(ends[0]), len(attributes)), np.float32)
@@ -357,7 +348,7 @@ def as_kind(values: Column, kind: ColumnKind, column: str, place: Place) -> Colu
             numbers = parse_numbers(texts, column, place)
         infinite = np.flatnonzero(np.isinf(numbers))
         if len(infinite):
-            raise bad_value(place, int(infinite[0]), column, str(values[infinite[0]]))
+            raise place.bad_value(int(infinite[0]), column, str(values[infinite[0]]))
         return numbers
     if values.dtype.kind == "T":
         return values

@@ -26,17 +26,9 @@ from recourse_audit.graph.columns import (
     Numbers,
     Place,
     Table,
-    bad_value,
-    check_column,
-    check_features,
-    check_ids,
     check_is_file,
-    check_tie_columns,
     damaged,
     describe_columns,
-    no_nodes,
-    read_nodes,
-    read_ties,
     to_strings,
 )
 from recourse_audit.graph.graph import Graph, Indices, Ties, build_graph
@@ -83,7 +75,7 @@ class Dictionaries(Table):
         column = self.values(name)
         for index, value in enumerate(column):
             if not isinstance(value, bool | int | float | np.number | np.bool_):
-                raise bad_value(self.place, index, name, None if value is None else str(value))
+                raise self.place.bad_value(index, name, None if value is None else str(value))
         return np.array(column, float)
 
     def labels(self, name: str) -> Column:
@@ -264,16 +256,16 @@ def _read_nodes(
     """Some nodes, whose attribute `kind` is known, and where they are."""
     place = Elements(origin, [f"node {str(node)!r}" for node in members])
     if not members:
-        raise no_nodes(place)
+        raise place.no_nodes()
     table = Dictionaries(place, [network.nodes[node] for node in members])
     own = settings.id == GraphSettings.model_fields["id"].default
     if not own:
-        check_column(settings.id, table.names, "id", place)
-    check_features(table, settings)
+        table.check_column(settings.id, "id")
+    table.check_features(settings)
     ids = to_strings(members if own else table.values(settings.id), place)
-    check_ids(ids, place)
+    place.check_ids(ids)
     table.names = [name for name in table.names if name != kind and (own or name != settings.id)]
-    return read_nodes(table, ids, settings, raw=raw), place
+    return table.read_nodes(ids, settings, raw=raw), place
 
 
 def _read_ties(
@@ -284,10 +276,10 @@ def _read_ties(
 ) -> Ties:
     place = Elements(origin, [_tie_name(source, target) for source, target, _ in rows])
     table = Dictionaries(place, [values for _, _, values in rows])
-    check_tie_columns(table, settings)
+    table.check_tie_columns(settings)
     ends = [(number[source], number[target]) for source, target, _ in rows]
     source, target = np.array(ends, np.int32).reshape(-1, 2).T.copy()
-    return read_ties(table, (source, target), settings)
+    return table.read_ties((source, target), settings)
 
 
 def _tie_name(source: object, target: object) -> str:

@@ -38,19 +38,11 @@ from recourse_audit.graph.columns import (
     Table,
     TakeColumns,
     as_strings,
-    bad_value,
     build_ties,
-    check_column,
-    check_features,
-    check_ids,
     check_is_file,
-    check_tie_columns,
     damaged,
     describe_columns,
-    no_nodes,
     parse_numbers,
-    read_nodes,
-    read_ties,
 )
 from recourse_audit.graph.graph import Graph, Indices, Ints, Strings, Ties, build_graph
 from recourse_audit.graph.kinds import KindTables, RelationTies
@@ -182,7 +174,7 @@ class FileTable(Table):
         kind = column.type
         if column.null_count:
             row = int(pc.index(pc.is_null(column), True).as_py())
-            raise bad_value(self.place, row, name, None)
+            raise self.place.bad_value(row, name, None)
         if pa.types.is_null(kind) or pa.types.is_decimal(kind):
             column = column.cast(pa.float64())
         elif pa.types.is_large_string(kind):
@@ -238,7 +230,7 @@ class FileTable(Table):
         if not doubtful and not pa.types.is_int64(keys.type):
             doubtful = pc.any(pc.equal(pc.utf8_trim_whitespace(keys), "")).as_py()
         if doubtful:
-            check_ids(ids, self.place)
+            self.place.check_ids(ids)
         return ids
 
     def _plain(self, name: str) -> Any:
@@ -407,12 +399,12 @@ def _read_relation(
         column = getattr(tie, key)
         if key not in tie.model_fields_set and column not in table.names and tie.start != tie.to:
             column = kind if kind in table.names else column
-        check_column(column, table.names, key, table.place)
+        table.check_column(column, key)
         ends.append(column)
     if "weight" in tie.model_fields_set:
-        check_column(tie.weight, table.names, "weight", table.place)
+        table.check_column(tie.weight, "weight")
     for column in tie.attributes:
-        check_column(column, table.names, "attributes", table.place)
+        table.check_column(column, "attributes")
     wanted = {*ends, tie.weight, *tie.attributes}
     table.load([column for column in table.names if column in wanted], as_text=ends)
     source, target = (
@@ -430,17 +422,17 @@ def _read_nodes(
     """The nodes, their ids in the type they are stored as, and where they are."""
     table = open_table(path)
     table.place.section = section
-    check_column(settings.id, table.names, "id", table.place)
-    check_features(table, settings)
+    table.check_column(settings.id, "id")
+    table.check_features(settings)
     others = [name for name in table.names if name != settings.id]
     kinds = {} if raw is None else raw(others, table.place.name)
     texts = {name for name, kind in kinds.items() if kind == "text"}
     table.load(table.names, as_text={settings.id, *texts})
     if not len(table):
-        raise no_nodes(table.place)
+        raise table.place.no_nodes()
     keys = table.keys(settings.id)
     table.names = others
-    nodes = read_nodes(table, table.identifiers(keys), settings, raw=raw is not None)
+    nodes = table.read_nodes(table.identifiers(keys), settings, raw=raw is not None)
     for name in kinds:
         if name not in nodes["attributes"]:
             raise GraphError(
@@ -453,12 +445,12 @@ def _read_nodes(
 def _read_ties(path: Path, ids: Any, settings: GraphSettings) -> Ties:
     ends = (settings.source, settings.target)
     table = open_table(path, few={settings.kind})
-    check_tie_columns(table, settings, "source", "target")
+    table.check_tie_columns(settings, "source", "target")
     wanted = {*ends, settings.kind, settings.weight, *settings.edge_attributes}
     loaded = [name for name in table.names if name in wanted]
     table.load(loaded, as_text={*ends, settings.kind})
     source, target = (_find_ends(table, name, ids, str(settings.nodes)) for name in ends)
-    return read_ties(table, (source, target), settings)
+    return table.read_ties((source, target), settings)
 
 
 def find_kind(path: Path, column: str, ids: Mapping[str, tuple[Path, str]]) -> str:
@@ -542,7 +534,7 @@ def _read_candidates(
     ends = (settings.source, settings.target)
     table = open_table(path, few={settings.kind})
     for key, name in zip(("source", "target"), ends, strict=True):
-        check_column(name, table.names, key, table.place)
+        table.check_column(name, key)
     further = [name for name in table.names if name not in {*ends, settings.kind}]
     if further:
         raise GraphError(
