@@ -25,7 +25,6 @@ from scipy import sparse
 from recourse_audit.errors import GraphError
 from recourse_audit.graph.columns import (
     MOST_KINDS,
-    Column,
     Kinds,
     Nodes,
     Place,
@@ -89,7 +88,10 @@ def node_arrays(
         ids=_ids(ids, count, place),
         features=features,
         feature_names=names,
-        attributes={name: _labels(values, place) for name, values in attributes.items()},
+        attributes={
+            name: values if values.dtype.kind in "biuf" else to_strings(values.tolist(), place)
+            for name, values in attributes.items()
+        },
     )
 
 
@@ -139,8 +141,7 @@ def _dense(x: Matrix, place: Place) -> Array:
     size = math.prod(int(length) for length in x.shape) * x.dtype.itemsize
     try:
         if size <= MOST_BYTES:
-            dense: Array = x.toarray()
-            return dense
+            return np.asarray(x.toarray())
     except MemoryError:
         pass
     raise GraphError(
@@ -230,10 +231,6 @@ def _ids(ids: Ids, count: int, place: Place) -> Strings:
     return texts
 
 
-def _labels(values: Array, place: Place) -> Column:
-    return values if values.dtype.kind in "biuf" else to_strings(values.tolist(), place)
-
-
 def _check_names(names: Sequence[str], place: Place) -> None:
     """Refuse two features of one name: nobody could say which of them is meant."""
     to_strings(names, place)
@@ -287,7 +284,7 @@ def read_npz(
         nodes_of: dict[str, Nodes] = {}
         for kind in kinds:
             own, takes_raw = settings.of_kind(kind, people=kind == people), raw and kind == people
-            at = place_of_kind(place.name, kind)
+            at = Positions(f"{path}, kind {kind!r}")
             kind_arrays = _arrays_of(arrays, kind, kinds)
             nodes_of[kind] = named_nodes(kind_arrays, own, at, raw=takes_raw, bare=True)
         edges = _relations_in(arrays, settings, kinds, place.name)
@@ -337,11 +334,6 @@ def named_nodes(
     return node_arrays(place, x, attributes, ids=ids, names=names, raw=raw, bare=bare)
 
 
-def place_of_kind(origin: str, kind: str) -> Place:
-    """Where the arrays of a kind are."""
-    return Positions(f"{origin}, kind {kind!r}")
-
-
 def join_arrays(
     origin: str,
     nodes: Mapping[str, Nodes],
@@ -366,7 +358,7 @@ def join_arrays(
     return KindTables(
         nodes={kind: nodes[kind] for kind in sorted(nodes, key=lambda kind: kind != people)},
         relations=name_relations(ties, settings.ties, origin),
-        place=place_of_kind(origin, people),
+        place=Positions(f"{origin}, kind {people!r}"),
         origin=origin,
     )
 

@@ -19,7 +19,6 @@ from recourse_audit.graph.archives import (
     join_arrays,
     named_nodes,
     node_arrays,
-    place_of_kind,
     tie_arrays,
 )
 from recourse_audit.graph.columns import Nodes, Positions
@@ -154,7 +153,7 @@ def _nodes_by_kind(x: Any, given: Mapping[str, Any], origin: str) -> dict[str, N
             raise GraphError(f"{origin}: {name} names {unknown[0]!r}, which has no x; add it")
     nodes = {}
     for kind, store in stores.items():
-        place = place_of_kind(origin, kind)
+        place = Positions(f"{origin}, kind {kind!r}")
         ids, names, attributes = (values.get(kind) for values in of_kind.values())
         if is_hetero_data(x):
             more = {"ids": ids, "feature_names": names}

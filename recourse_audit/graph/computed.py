@@ -131,8 +131,7 @@ class EncodingStep:
         """Which bin each number lies in; an edge is as exact as the column."""
         kind = numbers.dtype if numbers.dtype.kind == "f" else np.dtype(float)
         edges = np.array(self.settings.edges, kind)
-        places: Ints = np.searchsorted(edges, numbers, side="right")
-        return places
+        return np.asarray(np.searchsorted(edges, numbers, side="right"))
 
     def read(self, columns: Columns, place: Place) -> Column:
         """The category of every row, or an error that names the first row without one."""
@@ -150,8 +149,7 @@ class EncodingStep:
                 f"{place.row(row)}: {self._complaint([part[row].item() for part in parts])} "
                 f"({self.key}); correct the row, or the encoding"
             )
-        categories: Column = self.labels[labels]
-        return categories
+        return np.asarray(self.labels[labels])
 
     def _complaint(self, values: list[float]) -> str:
         name, columns, kind = self.settings.name, self.settings.columns, self.settings.kind

@@ -170,8 +170,7 @@ class Graph:
             return None
         width = self.features.shape[1]
         own = self.kinds.blocks[0][1] if self.kinds and self.relations else width - self.head_only
-        columns: Ints = np.r_[0:own, own + self.head_only : width]
-        return columns
+        return np.asarray(np.r_[0:own, own + self.head_only : width])
 
     @property
     def relations(self) -> tuple[Relation, ...]:
@@ -387,8 +386,7 @@ def _counts(values: Indices, count: int) -> Ints:
 
 def _positions(where: NDArray[np.bool_]) -> Indices:
     """The positions of what is true, in 32 bits."""
-    positions: Indices = np.flatnonzero(where).astype(np.int32)
-    return positions
+    return np.flatnonzero(where).astype(np.int32)
 
 
 def without_mirrors(ties: Ties, origin: str) -> Ties:
@@ -447,5 +445,4 @@ def _stable_order(values: Indices) -> Indices:
         part = keys[first : first + AT_ONCE]
         part |= np.arange(first, first + len(part))
     keys.sort()
-    order: Indices = keys.view(np.int32)[_LOWER_HALF::2].copy()
-    return order
+    return keys.view(np.int32)[_LOWER_HALF::2].copy()

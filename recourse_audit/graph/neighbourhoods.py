@@ -4,7 +4,7 @@ The cost is that of sorting the ties of the nodes reached, whatever the size of 
 about all nodes goes through their neighbours in parts, so that it needs no array of that size.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +45,14 @@ def places_in(ascending: NDArray[np.integer], values: NDArray[np.integer]) -> In
     place = np.searchsorted(ascending, values)
     there = ascending[np.minimum(place, len(ascending) - 1)] == values
     return np.where(there, place, OUTSIDE)
+
+
+def as_rows(lists: Sequence[Sequence[int]]) -> Ints:
+    """Lists of any lengths as rows of one length, padded with `OUTSIDE`."""
+    rows = np.full((len(lists), max(map(len, lists), default=1)), OUTSIDE)
+    for row, numbers in zip(rows, lists, strict=True):
+        row[: len(numbers)] = numbers
+    return rows
 
 
 def grow(
@@ -91,8 +99,7 @@ def by_locality(graph: Graph) -> Indices:
     # Only who is tied to whom is looked at, so one number stands for all entries.
     ones = np.broadcast_to(np.int8(1), len(graph.neighbour))
     ties = csr_array((ones, graph.neighbour, graph.starts.astype(np.int32)), shape=shape)
-    order: Indices = reverse_cuthill_mckee(ties, symmetric_mode=True)
-    return order
+    return np.asarray(reverse_cuthill_mckee(ties, symmetric_mode=True))
 
 
 def over_neighbours(graph: Graph, values: NDArray[Any], how: np.ufunc) -> NDArray[Any]:

@@ -305,8 +305,7 @@ def match(known: Any, wanted: Any) -> Indices:
             return _look_up(numbers, _to_numpy(wanted), least, most)
     if known.type != wanted.type:
         known, wanted = known.cast(pa.large_string()), wanted.cast(pa.large_string())
-    places: Indices = _to_numpy(pc.fill_null(pc.index_in(wanted, value_set=known), -1))
-    return places
+    return _to_numpy(pc.fill_null(pc.index_in(wanted, value_set=known), -1))
 
 
 def _look_up(ids: NDArray[Any], ends: NDArray[Any], least: int, most: int) -> Indices:
@@ -314,8 +313,7 @@ def _look_up(ids: NDArray[Any], ends: NDArray[Any], least: int, most: int) -> In
     table[ids - least] = np.arange(len(ids), dtype=np.int32)
     inside = (ends >= least) & (ends <= most)
     offset = ends - least if inside.all() else np.where(inside, ends - least, -1)
-    places: Indices = table[offset]
-    return places
+    return np.asarray(table[offset])
 
 
 def _is_number(kind: Any) -> bool:
@@ -326,8 +324,7 @@ def _is_number(kind: Any) -> bool:
 
 def _to_numpy(column: Any) -> NDArray[Any]:
     """Numbers as an array; empty cells become NaN, which turns whole numbers into floats."""
-    array: NDArray[Any] = column.to_numpy()
-    return array
+    return np.asarray(column.to_numpy())
 
 
 def _to_strings(column: Any) -> Strings:

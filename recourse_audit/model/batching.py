@@ -54,7 +54,11 @@ def as_answers(rows: Floats, kind: OutputKind) -> Floats:
     if kind == "score":
         return values
     if values.shape[1] == 1:
-        return _two_classes(values[:, 0], kind)
+        score = values[:, 0]
+        if kind == "logits":
+            return np.asarray(np.stack((log_expit(-score), log_expit(score)), axis=1))
+        second: Floats = np.exp(score) if kind == "log_probabilities" else score
+        values, kind = np.stack((1.0 - second, second), axis=1), "probabilities"
     if kind == "probabilities":
         return np.log(np.maximum(values, SMALLEST_PROBABILITY))
     if kind == "log_probabilities":
@@ -73,13 +77,6 @@ def _log_softmax(values: Floats) -> Floats:
         total += np.exp(column)
     values -= np.log(total)[:, None]
     return values
-
-
-def _two_classes(score: Floats, kind: OutputKind) -> Floats:
-    if kind == "logits":
-        return np.asarray(np.stack((log_expit(-score), log_expit(score)), axis=1))
-    second: Floats = np.exp(score) if kind == "log_probabilities" else score
-    return np.log(np.maximum(np.stack((1.0 - second, second), axis=1), SMALLEST_PROBABILITY))
 
 
 SALT = 47

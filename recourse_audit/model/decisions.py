@@ -269,8 +269,8 @@ class _Ranking:
     def _keys(self, towards: Floats, nodes: Nodes) -> Ints:
         level = np.searchsorted(self._distinct, -towards)
         there = self._distinct[np.minimum(level, len(self._distinct) - 1)] == -towards
-        keys: Ints = (2 * level + there) * self._size + np.where(there, self._order_of_id[nodes], 0)
-        return keys
+        place = np.where(there, self._order_of_id[nodes], 0)
+        return np.asarray((2 * level + there) * self._size + place)
 
 
 def _places(quota: float, people: int) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import OUTSIDE, grow, places_in, spans
-from recourse_audit.model.queries import Union, single_graph, whole
+from recourse_audit.model.queries import Union, arcs_among, single_graph, whole
 
 NO_ARCS = np.empty((2, 0), np.int64)
 
@@ -282,13 +282,9 @@ def exceeds(graph: Graph, asked: NDArray[np.integer], hops: int, most: int) -> b
 
 def _arcs_between(graph: Graph, nodes: Ints, arcs: Ints, loops: Ints) -> dict[str, Ints]:
     """Arcs and loops of a field, in this order, with the places of their ends."""
-    own = graph.loop_node[loops]
-    return {
-        "arcs": np.concatenate((arcs, len(graph.arc_source) + loops)),
-        "sources": np.searchsorted(nodes, np.concatenate((graph.arc_source[arcs], own))),
-        "targets": np.searchsorted(nodes, np.concatenate((graph.arc_target[arcs], own))),
-        "ties": np.concatenate((graph.arc_row[arcs], graph.loop_row[loops])).astype(np.int64),
-    }
+    sources, targets, ties = arcs_among(graph, nodes, arcs, loops)
+    arcs = np.concatenate((arcs, len(graph.arc_source) + loops))
+    return {"arcs": arcs, "sources": sources, "targets": targets, "ties": ties}
 
 
 def _arriving(graph: Graph, nodes: Ints) -> Ints:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from recourse_audit.graph.arrays import from_arrays
 from recourse_audit.graph.columns import to_strings
 from recourse_audit.graph.graph import Floats, Graph, Ints, Ties, build_graph
 from recourse_audit.model.batching import SMALLEST_PROBABILITY, QueryBatcher, Sharing
@@ -173,49 +172,42 @@ def _pairs(generator: np.random.Generator) -> Ints:
 
 def _graph(pool: Pool, pairs: Ints, generator: np.random.Generator) -> Graph:
     """A graph with these ties (of several kinds, those that fit), all else drawn from the pool."""
-    if pool.relations:
-        return _graph_of_kinds(pool, pairs, generator)
-    people, kinds = generator.integers(0, len(pool.features), NODES), pool.kinds
-    if kinds is not None:  # at least one person, and kind by kind
-        people = np.sort(np.append(people[1:], generator.integers(0, kinds.starts[1])))
-        starts = kinds.of(people).searchsorted(np.arange(len(kinds.names) + 1))
-        kinds = replace(kinds, starts=starts)
-    columns = (pool.kind, pool.weight, pool.attributes)
+    kinds, columns = pool.kinds, (pool.kind, pool.weight, pool.attributes)
     rows = min((len(column) for column in columns if column is not None), default=0)
-    row = generator.integers(0, max(rows, 1), pairs.shape[1])
+    if kinds is not None and kinds.relations:
+        people, (sources, targets, row) = draw_kinds(generator, pool, NODES, pairs.T.tolist())
+        order = np.argsort(kinds.of(people), kind="stable")
+        place = np.empty(NODES, np.int64)
+        place[order] = np.arange(NODES)
+        people, sources, targets = people[order], place[sources], place[targets]
+    else:
+        people, (sources, targets) = generator.integers(0, len(pool.features), NODES), pairs
+        if kinds is not None:  # at least one person, and kind by kind
+            people = np.sort(np.append(people[1:], generator.integers(0, kinds.starts[1])))
+        row = generator.integers(0, max(rows, 1), pairs.shape[1])
     kind, weight, attributes = (
         column[row] if column is not None and rows else None for column in columns
     )
-    graph = from_arrays(
-        pool.features[people], pairs, kind=kind, weight=weight, edge_attributes=attributes
-    )
-    return replace(graph, kinds=kinds)
-
-
-def _graph_of_kinds(pool: Pool, pairs: Ints, generator: np.random.Generator) -> Graph:
-    kinds = pool.kinds
-    assert kinds is not None
-    assert pool.kind is not None
-    people, (sources, targets, row) = draw_kinds(generator, pool, NODES, pairs.T.tolist())
-    order = np.argsort(kinds.of(people), kind="stable")
-    place = np.empty(NODES, np.int32)
-    place[order] = np.arange(NODES)
-    starts = kinds.of(people[order]).searchsorted(np.arange(len(kinds.names) + 1))
+    kind = np.zeros(len(row), np.int16) if kind is None else kind // (2 if pool.relations else 1)
+    if kinds is not None:
+        kinds = replace(
+            kinds, starts=kinds.of(people).searchsorted(np.arange(len(kinds.names) + 1))
+        )
     return build_graph(
         ids=to_strings(range(NODES)),
-        features=pool.features[people[order]],
+        features=pool.features[people],
         feature_names=tuple(map(str, range(pool.features.shape[1]))),
         attributes={},
         ties=Ties(
-            source=place[sources],
-            target=place[targets],
-            kind=pool.kind[row] // np.int16(2),
-            kinds=tuple(relation.name for relation in kinds.relations),
-            weight=None if pool.weight is None else pool.weight[row],
-            attributes=None if pool.attributes is None else pool.attributes[row],
+            source=sources.astype(np.int32),
+            target=targets.astype(np.int32),
+            kind=kind,
+            kinds=tuple(map(str, range(len(pool.relations) or int(kind.max(initial=0)) + 1))),
+            weight=weight,
+            attributes=attributes,
         ),
         directed=False,
-        kinds=replace(kinds, starts=starts),
+        kinds=kinds,
     )
 
 

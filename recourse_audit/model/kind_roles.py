@@ -103,12 +103,11 @@ class Guesser:
 
     def _mention(self, slot: Slot, words: list[str]) -> float:
         """What a name says about a kind, or about a relation and its direction."""
-        there = find_name(slot.of, words) is not None
-        if slot.of not in self._relations:
-            return NAMED + len(slot.of) / 100 if there else 0.0
-        relation = self._relations[slot.of]
+        score = 0.0 if find_name(slot.of, words) is None else NAMED + len(slot.of) / 100
+        relation = self._relations.get(slot.of)
+        if relation is None:
+            return score
         turned = bool(REVERSING & {*words} - {*tokens_of(slot.of)})
-        score = NAMED + len(slot.of) / 100 if there else 0.0
         score += (2.0 if turned else 0.5) if turned == slot.reverse else -6.0 if turned else -2.0
         ends = [find_name(self._kinds.names[k], words) for k in (relation.source, relation.target)]
         if relation.source != relation.target and None not in ends:

@@ -61,7 +61,7 @@ def choose_output(
 ) -> None:
     """Measure all outputs; read decisions from the one beyond doubt, or refuse the model."""
     survey = OutputSurvey(model, pools, np.random.default_rng([seed, 1]))
-    model.with_outputs(survey.list_outputs())
+    model.with_outputs(tuple(survey.describe(port) for port in model.signature.outputs))
     model.with_output(_Choice(model, settings, survey, classes).choose())
 
 
@@ -111,9 +111,6 @@ class OutputSurvey:
     def _ring(self, pool: Pool, size: int) -> Union:
         return ring(self._generator, pool, room_for(self._model, size))
 
-    def list_outputs(self) -> tuple[OutputPort, ...]:
-        return tuple(self._describe(port) for port in self._model.signature.outputs)
-
     def answers(self, name: str) -> Floats:
         """What an output with one row per node said, without the rows of padding."""
         tables = ((asked.query, asked.tables[name]) for asked in self._heard)
@@ -125,11 +122,11 @@ class OutputSurvey:
         for pool in self._pools:
             batcher, graph = QueryBatcher(self._model, pool), self._ring(pool, 6)
             first, *others = (self._ask(batcher, graph) for _ in range(4))
-            for other in others:
-                for asked, again in zip(first, other, strict=True):
-                    for name, table in asked.tables.items():
-                        if not np.array_equal(table, again.tables[name], equal_nan=True):
-                            return True
+            pairs = (pair for other in others for pair in zip(first, other, strict=True))
+            for asked, again in pairs:
+                for name, table in asked.tables.items():
+                    if not np.array_equal(table, again.tables[name], equal_nan=True):
+                        return True
         return False
 
     def reaches(self, names: list[str]) -> dict[str, tuple[int | None, bool]]:
@@ -177,7 +174,8 @@ class OutputSurvey:
             pools += list(vary_pool(self._generator, pool)) if is_constant(pool) else [pool]
         return pools
 
-    def _describe(self, port: OutputPort) -> OutputPort:
+    def describe(self, port: OutputPort) -> OutputPort:
+        """What asking showed about an output's rows and numbers."""
         if not port.numeric:
             kind = "text" if port.dtype == "string" else "a sequence, a map or another container"
             return replace(port, looks=f"{kind}, which is not read")

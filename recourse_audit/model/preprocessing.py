@@ -169,10 +169,12 @@ class Pipeline(Session):
         that are left, or all columns that are left, in order.
         """
         able = [*known, *(name for name in self._made if name not in known)]
-        named = {port.name for port in self.inputs if port.name in able and _takes_one(port)}
+        named = {
+            port.name for port in self.inputs if port.name in able and width_of(port) in (1, None)
+        }
         rest = [port for port in self.inputs if port.name not in named]
         for port in rest:
-            if _takes_one(port, surely=True) and (len(self.inputs) > 1 or len(self._block) != 1):
+            if width_of(port) == 1 and (len(self.inputs) > 1 or len(self._block) != 1):
                 raise ModelError(
                     f"{self.path}: its input {port.describe()} takes the column {port.name!r}, "
                     f"which {origin} does not have; {near_matches(port.name, able)}"
@@ -343,10 +345,6 @@ def width_of(port: InputPort) -> int | None:
     if len(port.shape) == 1:
         return 1
     return port.shape[1] if isinstance(port.shape[1], int) else None
-
-
-def _takes_one(port: InputPort, *, surely: bool = False) -> bool:
-    return width_of(port) == 1 or (not surely and width_of(port) is None)
 
 
 def _rows(count: int) -> str:

@@ -25,14 +25,12 @@ def ring(generator: np.random.Generator, pool: Pool, size: int) -> Union:
     return _probe_graph(generator, pool, size, ends)
 
 
-def path(generator: np.random.Generator, pool: Pool, length: int) -> Union:
-    """A path of `length` ties from node 0, and one more node that no tie leads to."""
-    return _probe_graph(generator, pool, length + 2, [(k, k + 1) for k in range(length)])
-
-
 def vary_path(generator: np.random.Generator, pool: Pool, length: int, *, first: int) -> Union:
-    """A path, and beside it the same path with other features for each node from the first on."""
-    base = path(generator, pool, length)
+    """A path of `length` ties from node 0, and one more node that no tie leads to.
+
+    Beside it is the same path with other features, for each node from the first on.
+    """
+    base = _probe_graph(generator, pool, length + 2, [(k, k + 1) for k in range(length)])
     positions = range(first, length + 2)
     return join_graphs(
         [base, *(with_other_features(generator, pool, base, position) for position in positions)]

@@ -9,7 +9,7 @@ A model that answers at random (exported with active dropout) is asked many time
 compared by their standard errors, so that one defect does not look like five.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -244,9 +244,7 @@ class Prober:
         queries passes with a probability of about (1 - p)^32, so one that does in fewer than about
         one query in ten may go unseen.
         """
-        for batcher, graphs in self._trials():
-            union = join_graphs(graphs)
-            rows = batcher.people(union.nodes)
+        for batcher, _, union, rows in self._trials():
             first, *others = (batcher.ask_raw(union, rows) for _ in range(TIMES_ASKED))
             if any(not np.array_equal(first, other, equal_nan=True) for other in others):
                 return False
@@ -266,10 +264,8 @@ class Prober:
 
     def node_order(self) -> bool:
         """Whether relabelled nodes keep their answers; ties stay in the same order."""
-        for batcher, graphs in self._trials():
+        for batcher, graphs, union, rows in self._trials():
             orders = [self._generator.permutation(len(graph.nodes)) for graph in graphs]
-            union = join_graphs(graphs)
-            rows = batcher.people(union.nodes)
             shuffled = join_graphs(list(map(relabel, graphs, orders)))
             to = np.concatenate(orders) + np.repeat(union.node_starts[:-1], list(map(len, orders)))
             again, back = list_once(to[rows], len(to))
@@ -304,9 +300,8 @@ class Prober:
         self, change: Callable[[Union], Union], batchers: list[QueryBatcher] | None = None
     ) -> Iterator[tuple[Answers, Answers]]:
         """Answers about graphs as they are, and about the same graphs after a change."""
-        for batcher, graphs in self._trials(batchers):
-            union, other = join_graphs(graphs), join_graphs([change(graph) for graph in graphs])
-            rows = batcher.people(union.nodes)
+        for batcher, graphs, union, rows in self._trials(batchers):
+            other = join_graphs([change(graph) for graph in graphs])
             yield self._ask(batcher, union, rows), self._ask(batcher, other, rows)
 
     def depth(self) -> int | None:
@@ -353,12 +348,11 @@ class Prober:
 
     def _column_moves(self, kind: int, column: int) -> bool:
         """Whether any answer moves when the nodes of a kind get other values in a column."""
-        for batcher, graphs in self._trials():
-            union = join_graphs(graphs)
-            features, rows = batcher.features_of(union.nodes), batcher.people(union.nodes)
-            other, kinds = features.copy(), self._pools[0].kinds
-            assert kinds is not None
-            own = kinds.of(union.nodes) == kind
+        kinds = self._pools[0].kinds
+        assert kinds is not None
+        for batcher, _, union, rows in self._trials():
+            features = batcher.features_of(union.nodes)
+            other, own = features.copy(), kinds.of(union.nodes) == kind
             drawn = kinds.draw_alike(union.nodes[own], self._generator)
             other[own, column] = batcher.features_of(drawn)[:, column] + np.finfo(np.float16).eps
             before, after = (
@@ -416,10 +410,13 @@ class Prober:
 
     def _trials(
         self, batchers: list[QueryBatcher] | None = None
-    ) -> Iterable[tuple[QueryBatcher, list[Union]]]:
+    ) -> Iterator[tuple[QueryBatcher, list[Union], Union, Ints]]:
+        """For each pool, small graphs, the same side by side, and where the people are."""
         for batcher, pool in zip(batchers or self._batchers, self._pools, strict=True):
             size = room_for(self._model, 7)
-            yield batcher, [ring(self._generator, pool, size) for _ in range(self._rounds)]
+            graphs = [ring(self._generator, pool, size) for _ in range(self._rounds)]
+            union = join_graphs(graphs)
+            yield batcher, graphs, union, batcher.people(union.nodes)
 
     @property
     def _rounds(self) -> int:

@@ -170,12 +170,17 @@ def with_pairs(graph: Graph, nodes: NDArray[np.integer], pairs: NDArray[np.integ
     """Some nodes, ascending, with the ties of some pairs among them and their own loops."""
     arcs, _ = spans(graph.pair_starts, np.sort(pairs))
     loops = np.flatnonzero(np.isin(graph.loop_node, nodes))
-    sources = np.concatenate((graph.arc_source[arcs], graph.loop_node[loops]))
-    targets = np.concatenate((graph.arc_target[arcs], graph.loop_node[loops]))
-    return single_graph(
-        nodes.astype(np.int64),
-        np.searchsorted(nodes, sources),
-        np.searchsorted(nodes, targets),
+    return single_graph(nodes.astype(np.int64), *arcs_among(graph, nodes, arcs, loops))
+
+
+def arcs_among(
+    graph: Graph, nodes: NDArray[np.integer], arcs: Ints, loops: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """Sources and targets of arcs, then loops, as places in `nodes`; and their rows."""
+    own = graph.loop_node[loops]
+    return (
+        np.searchsorted(nodes, np.concatenate((graph.arc_source[arcs], own))),
+        np.searchsorted(nodes, np.concatenate((graph.arc_target[arcs], own))),
         np.concatenate((graph.arc_row[arcs], graph.loop_row[loops])).astype(np.int64),
     )
 

@@ -20,23 +20,34 @@ Dimension = int | str | None
 # What one row of an output is about. "other": neither a node, nor a graph, nor a tie.
 Rows = Literal["node", "graph", "tie", "other"]
 
-RANKS: dict[Role, tuple[int, ...]] = {
-    "features": (2,),
-    "edges": (2,),
-    "sources": (1,),
-    "targets": (1,),
-    "adjacency": (2,),
-    "edge_weight": (1, 2),
-    "edge_attributes": (2,),
-    "edge_type": (1,),
-    "node_ids": (1,),
-    "batch": (1,),
-    "node_count": (0, 1),
-    "target": (0, 1),
-    "edge_labels": (2,),
-    "node_type": (1,),
-    "constant": (0, 1, 2),
+
+class Form(NamedTuple):
+    """How many axes an input of a role may have, and what exporters call it."""
+
+    ranks: tuple[int, ...]
+    names: str = ""
+
+
+FORMS: dict[Role, Form] = {
+    "features": Form((2,), "x features feat node_features h input feature"),
+    "edges": Form((2,), "edge_index edges edge_list adj_t ties"),
+    "sources": Form((1,), "src source sources row senders edge_src u head"),
+    "targets": Form((1,), "dst target targets col receivers edge_dst v tail dest"),
+    "adjacency": Form((2,), "adj adjacency a a_hat adjacency_matrix adj_norm"),
+    "edge_weight": Form((1, 2), "edge_weight weight weights edge_weights w norm"),
+    "edge_attributes": Form((2,), "edge_attr edge_attributes edge_features e efeat"),
+    "edge_type": Form((1,), "edge_type etype relation edge_types rel"),
+    "node_ids": Form((1,), "n_id node_id node_ids ids index"),
+    "batch": Form((1,), "batch batch_index graph_id graph_ids"),
+    "node_count": Form((0, 1), "num_nodes node_count n size"),
+    "target": Form((0, 1), "target target_node node node_idx seed query target_id"),
+    "edge_labels": Form((2,), "edge_label_index edge_labels label_index"),
+    "node_type": Form((1,), "node_type ntype node_types node_kind"),
+    "constant": Form((0, 1, 2)),
 }
+# A second list of pairs may be another kind of tie, and kinds of nodes may be ids, so these roles
+# are never guessed without a name.
+_ONLY_BY_NAME: tuple[Role, ...] = ("edge_labels", "node_type")
 _FLOATS = frozenset({"float16", "float32", "float64"})
 _INTEGERS = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 
@@ -115,7 +126,7 @@ class InputPort(Port):
         """Whether there is one more leading axis than the role needs."""
         if self.role == "edge_weight" and len(self.shape) == 2:
             return self.shape[0] == 1
-        return self.role is not None and len(self.shape) == max(RANKS[self.role]) + 1
+        return self.role is not None and len(self.shape) == max(FORMS[self.role].ranks) + 1
 
     @property
     def inner(self) -> tuple[Dimension, ...]:
@@ -185,28 +196,6 @@ class Signature:
         return size if isinstance(size, int) else None
 
 
-_NAMES: dict[Role, str] = {
-    "features": "x features feat node_features h input feature",
-    "edges": "edge_index edges edge_list adj_t ties",
-    "sources": "src source sources row senders edge_src u head",
-    "targets": "dst target targets col receivers edge_dst v tail dest",
-    "adjacency": "adj adjacency a a_hat adjacency_matrix adj_norm",
-    "edge_weight": "edge_weight weight weights edge_weights w norm",
-    "edge_attributes": "edge_attr edge_attributes edge_features e efeat",
-    "edge_type": "edge_type etype relation edge_types rel",
-    "node_ids": "n_id node_id node_ids ids index",
-    "batch": "batch batch_index graph_id graph_ids",
-    "node_count": "num_nodes node_count n size",
-    "target": "target target_node node node_idx seed query target_id",
-    "edge_labels": "edge_label_index edge_labels label_index",
-    "node_type": "node_type ntype node_types node_kind",
-    "constant": "",
-}
-# A second list of pairs may be another kind of tie, and kinds of nodes may be ids, so these roles
-# are never guessed without a name.
-_ONLY_BY_NAME: tuple[Role, ...] = ("edge_labels", "node_type")
-
-
 def assign_roles(
     ports: tuple[InputPort, ...], settings: ModelSettings, *, complete: bool = True
 ) -> tuple[InputPort, ...]:
@@ -257,7 +246,7 @@ def _guess(
     fitting = [role for role in fitting if role not in taken]
     form = f"{port.dtype} of rank {len(shape)}"
     plain = re.sub(r"[:.]\d+$", "", port.name.lower()).strip("_ ")
-    named = [role for role in fitting if plain in _NAMES[role].split()]
+    named = [role for role in fitting if plain in FORMS[role].names.split()]
     if names != "none":
         clear = len(named) == 1 or (named and names == "any")
         return (named[0], f"{form}, and the name") if clear else (None, "")
@@ -367,7 +356,7 @@ def _check_form(port: InputPort, role: Role, settings: ModelSettings) -> None:
             f"{settings.path}: the input {port.describe()} does not take numbers, so no role fits "
             "it; export the model without it"
         )
-    rank, axes = len(port.shape), RANKS[role]
+    rank, axes = len(port.shape), FORMS[role].ranks
     led = rank == max(axes) + 1 and _may_be_one(port.shape[0])
     if rank not in axes and not led:
         raise ModelError(

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.graph.columns import Column
 from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
-from recourse_audit.graph.neighbourhoods import neighbourhood, reach, spans
+from recourse_audit.graph.neighbourhoods import OUTSIDE, neighbourhood, reach, spans
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.edits import Edits, edits_of
 from recourse_audit.model.preprocessing import Encoder
@@ -49,7 +49,7 @@ from recourse_audit.recourse.policy import OTHERS, OUTGOING, WAYS, Policy, told_
 
 DROP, ADD, SET, MOVE = range(4)
 TIE_WORDS: dict[TieWord, int] = {"drop": DROP, "add": ADD, "move": MOVE}
-NONE = -1
+NONE = OUTSIDE
 LARGEST_KEY = 2**62
 NO_PLACES = np.empty(0, np.int64)
 
@@ -537,14 +537,6 @@ class ActionEdits:
             features = encoder.encode(columns_after(self._table, new))
             self._encoded |= zip(new, features, strict=True)
         return np.array([self._encoded[key] for key in keys])
-
-
-def as_rows(combinations: Sequence[Sequence[int]]) -> Ints:
-    """Combinations of any sizes as rows, padded with `NONE`."""
-    rows = np.full((len(combinations), max(map(len, combinations), default=1)), NONE)
-    for row, combination in zip(rows, combinations, strict=True):
-        row[: len(combination)] = combination
-    return rows
 
 
 def columns_after(table: ActionTable, changes: Sequence[Sequence[int]]) -> dict[str, Column]:

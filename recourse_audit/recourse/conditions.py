@@ -33,12 +33,8 @@ def counts(group: Ints, most: int) -> list[int]:
     Groups of one action are taken together: they contribute a binomial coefficient.
     """
     sizes = np.unique(group, return_counts=True)[1]
-    total = [1, *[0] * most]
     alone = int((sizes == 1).sum())
-    choose = 1
-    for size in range(1, most + 1):
-        choose = choose * (alone - size + 1) // size
-        total[size] = max(choose, 0)
+    total = [comb(alone, size) for size in range(most + 1)]
     for members in sizes[sizes > 1].tolist():
         total = [
             count + (members * total[size - 1] if size else 0) for size, count in enumerate(total)
@@ -137,12 +133,8 @@ class SubjectConditions:
             else (float(value), self._conditions.user_value(name, value))
         )
         pairs = [columns.get(name, own) for columns in assigned]
-        sets = np.array([name in columns for columns in assigned], bool)
-        return (
-            sets,
-            column_from([pair[0] for pair in pairs]),
-            column_from([pair[1] for pair in pairs]),
-        )
+        in_table, in_units = map(column_from, zip(*pairs, strict=True))
+        return np.array([name in columns for columns in assigned], bool), in_table, in_units
 
     def allows(self, combinations: Ints) -> Mask:
         """Which combinations break no condition, and leave every derived column a value."""

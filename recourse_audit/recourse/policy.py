@@ -76,11 +76,8 @@ class Conditions:
         self.computation = computation
         self._units = units
         self.trees: tuple[tuple[Expression | None, Expression], ...] = tuple(
-            (
-                None if condition.when is None else parse_condition(condition.when),
-                parse_condition(condition.then),
-            )
-            for condition in settings
+            (None if own.when is None else parse_condition(own.when), parse_condition(own.then))
+            for own in settings
         )
         self.names = tuple(
             tuple(dict.fromkeys((*(when.names if when else ()), *then.names)))

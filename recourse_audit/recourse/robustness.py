@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 
 from recourse_audit.graph.graph import Floats, Graph, Ints
-from recourse_audit.graph.neighbourhoods import OUTSIDE, places_in, spans
+from recourse_audit.graph.neighbourhoods import OUTSIDE, grow, places_in, spans
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
 from recourse_audit.model.edits import Edits, edits_of, join_edits, receptive_field
@@ -263,10 +263,8 @@ def _spread_of_features(graph: Graph) -> Floats:
 def _hops(ends: Ints, nodes: int, subject: int, depth: int | None) -> Ints:
     """How far each node is from the subject; without a known depth all are equally far."""
     most = 0 if depth is None else depth + 1
+    one, other = np.concatenate((ends, ends[::-1]), axis=1)
     hops = np.full(nodes, most + 1)
-    hops[subject] = 0
-    for hop in range(1, most + 1):
-        for way in (ends, ends[::-1]):
-            next_to = way[1][hops[way[0]] == hop - 1]
-            hops[next_to] = np.minimum(hops[next_to], hop)
+    near, distance = grow(subject, most, lambda at: other[np.isin(one, at)])
+    hops[near] = distance
     return hops

@@ -13,6 +13,7 @@ import numpy as np
 
 from recourse_audit.errors import AuditError
 from recourse_audit.graph.graph import Floats, Ints
+from recourse_audit.graph.neighbourhoods import as_rows
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
 from recourse_audit.records.recourse import (
@@ -25,7 +26,7 @@ from recourse_audit.records.recourse import (
     WhatIf,
 )
 from recourse_audit.records.search import SearchResult
-from recourse_audit.recourse.actions import ActionTable, action_table, as_rows
+from recourse_audit.recourse.actions import ActionTable, action_table
 from recourse_audit.recourse.common_changes import CommonChanges
 from recourse_audit.recourse.conditions import SubjectConditions, count_possible
 from recourse_audit.recourse.policy import Policy
@@ -203,15 +204,14 @@ class RecourseSearch:
     def _certificate(self, conditions: SubjectConditions, trials: Trials | None) -> Certificate:
         """How far trials looked; without them, nothing is permitted."""
         most, table = self._policy.settings.max_changes, conditions.table
-        complete, tried, without_room = most, 0, 0
+        complete, without_room = most, 0
         reason: CertificateReason | None = "nothing_permitted"
         if trials is not None:
-            complete, tried = trials.complete_up_to, trials.count
-            without_room = trials.without_room
+            complete, without_room = trials.complete_up_to, trials.without_room
             reason = "no_room" if without_room else None
         return Certificate(
             max_changes=most,
-            tried=tried,
+            tried=0 if trials is None else trials.count,
             possible=count_possible(table, most),
             exhaustive=complete == most,
             complete_up_to=complete,

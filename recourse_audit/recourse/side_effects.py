@@ -12,13 +12,13 @@ import numpy as np
 
 from recourse_audit.errors import RoomError
 from recourse_audit.graph.graph import Floats, Ints
-from recourse_audit.graph.neighbourhoods import reach
+from recourse_audit.graph.neighbourhoods import as_rows, reach
 from recourse_audit.model.batching import CLOSE
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
 from recourse_audit.model.edits import Edits, join_edits
 from recourse_audit.records.recourse import SideEffects
-from recourse_audit.recourse.actions import ActionEdits, ActionTable, as_rows
+from recourse_audit.recourse.actions import ActionEdits, ActionTable
 
 MOST_ARCS = 200_000
 AT_ONCE = 32

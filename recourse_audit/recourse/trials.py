@@ -26,11 +26,12 @@ from numpy.typing import NDArray
 
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.graph import Floats, Ints
+from recourse_audit.graph.neighbourhoods import as_rows
 from recourse_audit.model.batching import CLOSE
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.edited_graph import SubjectAnswers
 from recourse_audit.records.recourse import AskedOn
-from recourse_audit.recourse.actions import NONE, ActionEdits, ActionTable, action_text, as_rows
+from recourse_audit.recourse.actions import NONE, ActionEdits, ActionTable, action_text
 from recourse_audit.recourse.conditions import SubjectConditions, counts, every, repeats
 from recourse_audit.recourse.side_effects import OtherPeople
 
@@ -349,7 +350,7 @@ class Trials:
         return len(self._unasked)
 
     @property
-    def _left(self) -> int:
+    def _room(self) -> int:
         return self._budget() - self._verifier.evaluations
 
     def follow(self, combinations: Iterable[Combination], max_changes: int) -> None:
@@ -359,7 +360,7 @@ class Trials:
         into the same query, as far as they are few.
         """
         every_action, group = np.arange(len(self._table)), self._table.group
-        room = min(SIZES_AHEAD, self._left)
+        room = min(SIZES_AHEAD, self._room)
         for size in range(1, max_changes + 1):
             room -= counts(group, size)[size]
             if room < 0:
@@ -397,19 +398,19 @@ class Trials:
         """Try the combinations of one size; true if all of them were tried or covered."""
         alive, new = self._cover.alive, self._table.new
         group = self._table.group[alive]
-        if counts(group, size)[size] <= max(MOST_LISTED, self._left):
+        if counts(group, size)[size] <= max(MOST_LISTED, self._room):
             rows = self._open(alive[every(group, size, None if new is None else new[alive])])
-            if len(rows) <= self._left:
+            if len(rows) <= self._room:
                 # Cheap ones can cover expensive ones, never the other way round.
                 by_cost = np.argsort(self._table.cost[rows].sum(axis=1), kind="stable")
                 self._try(rows[by_cost], "exhaustive")
                 return all(len(chosen) != size for chosen in self._unasked)
         # What this size may use, so that larger sizes get their turn.
-        share = -(-max(self._left - min(RESERVE, self._left // 4), 0) // sizes_left)
+        share = -(-max(self._room - min(RESERVE, self._room // 4), 0) // sizes_left)
         if size == 1:
             # The subject's own ties and attributes move its answer most.
             order = np.lexsort((EAGERNESS[self._table.do[alive]], ~self._table.own[alive]))
-            room = share if sizes_left > 1 else self._left
+            room = share if sizes_left > 1 else self._room
             self._try(self._open(alive[order, None])[:room], "effect")
             return False
         alive = alive[np.isfinite(self._effect[alive])]
@@ -430,10 +431,10 @@ class Trials:
     def _try(self, rows: Ints, source: str) -> bool:
         """Ask about combinations in order, within the budget; False if some had no room."""
         unasked = self.without_room
-        while len(rows) and self._left > 0:
+        while len(rows) and self._room > 0:
             if len(rows) > AT_ONCE and not self.successes:
-                self._verifier.foresee(rows[: min(AHEAD, self._left)])
-            batch, rows = np.split(rows, [min(AT_ONCE, self._left)])
+                self._verifier.foresee(rows[: min(AHEAD, self._room)])
+            batch, rows = np.split(rows, [min(AT_ONCE, self._room)])
             answers = self._verifier.answers(batch)
             asked = ~np.isnan(answers).all(axis=1)
             self._unasked.update(combinations_in(batch[~asked]))
@@ -509,14 +510,14 @@ class Trials:
         """Whether every part was tried and fails; untried parts are tried if the budget allows."""
         if len(combination) <= self.complete_up_to:
             return True
-        most = max(self._left + self.count, 0)
+        most = max(self._room + self.count, 0)
         every_part = [*islice(parts(self._table, combination), most + 1)]
         if len(every_part) <= most:
             permitted = self._keep_permitted(every_part)
             if not self._unasked.isdisjoint(permitted):
                 return False
             open_parts = [part for part in permitted if part not in self._tried]
-            if len(open_parts) <= self._left:
+            if len(open_parts) <= self._room:
                 return self._try(as_rows(open_parts), "exhaustive")
         # Where not all parts can be tried, try those that lack a single action.
         smaller = [tuple(a for a in combination if a != gone) for gone in combination]

@@ -63,7 +63,7 @@ from recourse_audit.recourse.trials import Verifier
 from recourse_audit.search.moexp import Naming
 from recourse_audit.search.pareto import round_figure
 from recourse_audit.settings import AttributeRule
-from recourse_audit.settings.section import near_matches
+from recourse_audit.settings.section import first_repeated, near_matches
 
 WHOSE = {OUTGOING: "own", INCOMING: "incoming", OTHERS: "others"}
 
@@ -115,10 +115,9 @@ def read_changes(
             changes.append(_read_tie(text, do, rest.strip(), graph, numbers))
         else:
             changes.append(_read_value(text, graph, encoder))
-    names = [change.name for change in changes if isinstance(change, ValueChange)]
-    repeated = [name for place, name in enumerate(names) if name in names[:place]]
-    if repeated:
-        raise InputError(f"--what-if sets {repeated[0]!r} twice; give one value")
+    repeated = first_repeated([each.name for each in changes if isinstance(each, ValueChange)])
+    if repeated is not None:
+        raise InputError(f"--what-if sets {repeated!r} twice; give one value")
     return tuple(changes)
 
 
@@ -343,11 +342,11 @@ def read_actions(
         typed,
         new_ties(policy, subject, source, target, kind),
         moves,
-        moved=_moved(policy, subject, moved, len(typed)),
+        moved=_read_moves(policy, subject, moved, len(typed)),
     )
 
 
-def _moved(policy: Policy, subject: int, changes: Sequence[TieChange], first: int) -> Ties:
+def _read_moves(policy: Policy, subject: int, changes: Sequence[TieChange], first: int) -> Ties:
     """The ties that are moved by hand, each with the new one; numbered after `first` others."""
     arcs = [arcs_to_drop(policy.graph, change, subject) for change in changes]
     old = ties_of(policy, subject, np.concatenate((NO_PLACES, *arcs)))

@@ -243,7 +243,7 @@ class Request:
         return len(self.nodes)
 
     @property
-    def asked(self) -> Indices:
+    def subjects(self) -> Indices:
         tree, place = np.divmod(self.rows, self.size)
         return self.nodes[place, tree]
 
@@ -313,7 +313,7 @@ class Evaluator:
     def _ask(self, local: LocalGraph, requests: Sequence[Request]) -> Scores:
         """Score the nodes that are asked about, request after request."""
         raw = np.concatenate([self._batcher.no_rows(), *self._raw(local, requests)])
-        asked = local.nodes[np.concatenate([request.asked for request in requests])]
+        asked = local.nodes[np.concatenate([request.subjects for request in requests])]
         scores = np.empty(len(raw))
         for first in range(0, len(raw), TREES_AT_ONCE):
             part = slice(first, first + TREES_AT_ONCE)

@@ -21,7 +21,14 @@ from math import comb
 import numpy as np
 
 from recourse_audit.graph.graph import Floats, Ints
-from recourse_audit.graph.neighbourhoods import neighbourhood, places_in, reach, spans
+from recourse_audit.graph.neighbourhoods import (
+    OUTSIDE,
+    as_rows,
+    neighbourhood,
+    places_in,
+    reach,
+    spans,
+)
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.edited_graph import SubjectAnswers
 from recourse_audit.model.edits import edits_of
@@ -35,7 +42,6 @@ from recourse_audit.records.search import (
 from recourse_audit.search.moexp import Naming
 from recourse_audit.search.pareto import round_figures
 
-NO_PAIR = -1
 MAX_TIES = 4
 BEAM = 16
 # The budget may be exceeded so many times, if all sets of one and two own ties need it.
@@ -144,7 +150,7 @@ def on_whole_graph(
     singles = search.singles()
     if not given and not len(singles):
         return (), None
-    answers = search.answers(_pad([*removed, *singles.tolist()]))
+    answers = search.answers(as_rows([*removed, *singles.tolist()]))
     known = search.effects.records(answers[:given])
     known += [None] * (given - len(known))
     with_answers = tuple(
@@ -191,13 +197,13 @@ class _CarrierSearch:
         return max(MOST_ARCS_TRIED // arcs - self._used, given - self._used, 0)
 
     def answers(self, sets: Ints) -> Floats:
-        """One answer for each row of pairs that are removed, padded with `NO_PAIR`.
+        """One answer for each row of pairs that are removed, padded with `OUTSIDE`.
 
         Where there is no room for all rows, the last ones get no answer, so there are fewer. An
         answer is NaN where an export of fixed size cannot be asked.
         """
         way, sets = self._asked.way, sets[: self._room]
-        row, column = np.nonzero(sets != NO_PAIR)
+        row, column = np.nonzero(sets != OUTSIDE)
         arcs, place = spans(self._graph.pair_starts, sets[row, column])
         asked = np.stack((np.arange(len(sets)), np.full(len(sets), self._asked.subject)))
         edits = edits_of(len(sets), asked, dropped=np.stack((row[place], arcs)))
@@ -372,11 +378,3 @@ class _CarrierSearch:
 def _every(items: Ints, size: int) -> Ints:
     """All sets of a size, in canonical order."""
     return np.array([*combinations(items.tolist(), size)], np.int64).reshape(-1, size)
-
-
-def _pad(sets: Sequence[Sequence[int]]) -> Ints:
-    """Sets of pairs as rows of one length."""
-    rows = np.full((len(sets), max(map(len, sets), default=0)), NO_PAIR, np.int64)
-    for row, pairs in zip(rows, sets, strict=True):
-        row[: len(pairs)] = pairs
-    return rows
