@@ -230,20 +230,18 @@ class Population:
     numbers: Floats
     same: float
 
+    @classmethod
+    def of(cls, column: Column) -> "Population":
+        numbers = column.astype(np.float64)
+        known = np.sort(numbers[np.isfinite(numbers)])
+        return cls(numbers=known, same=SAME.get(column.dtype.name, 1e-9))
+
     def percentiles(self, numbers: Floats) -> Floats:
         """Percent below numbers of the table, and half of those equal: two binary searches."""
         apart = self.same * np.maximum(np.abs(numbers), 1e-300)
         below = np.searchsorted(self.numbers, numbers - apart, side="left")
         up_to = np.searchsorted(self.numbers, numbers + apart, side="right")
         return np.asarray((below + up_to) * (50.0 / len(self.numbers)))
-
-
-def population_of(graph: Graph, name: str) -> Population:
-    """The population of one column of the graph: everybody who has a value."""
-    column = population_column(graph, name)
-    numbers = column.astype(np.float64)
-    same = SAME.get(column.dtype.name, 1e-9)
-    return Population(numbers=np.sort(numbers[np.isfinite(numbers)]), same=same)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,8 +352,9 @@ class Movement:
             yield from ((0, to, cost) for to, cost in self.targets(before))
             return
         for sign in self.signs:
+            start, first = self._start(before, sign)
             for number in range(1, self._count(before, sign) + 1):
-                value = self._own(before, sign * number)
+                value = round_value(start + (sign * number - first) * self.step)
                 if self.attribute.holds(value):
                     yield sign * number, value, 0.0
 
@@ -421,10 +420,6 @@ class Movement:
         start, first = self._start(value, sign)
         return first + (wanted - start) / self.step
 
-    def _own(self, value: float, steps: float) -> float:
-        start, first = self._start(value, steps)
-        return round_value(start + (steps - first) * self.step)
-
     def _start(self, value: float, sign: float) -> tuple[float, float]:
         """Where whole steps are counted from, and how many steps lead there.
 
@@ -472,14 +467,16 @@ def movements_of(
                     allowed=starts if moves else None,
                 )
             )
-        by_people = rule.cost_in == "percentile"
+        population = None
+        if rule.cost_in == "percentile":
+            population = Population.of(population_column(graph, rule.name))
         movements.append(
             Movement(
                 rule=rule,
                 attribute=attribute,
                 implied=tuple(implied),
                 family=families[rule.name],
-                population=population_of(graph, rule.name) if by_people else None,
+                population=population,
             )
         )
     return tuple(movements)

@@ -10,7 +10,7 @@ import numpy as np
 
 from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.records.recourse import Part, Responsiveness, wilson
-from recourse_audit.recourse.actions import SET, ActionTable
+from recourse_audit.recourse.actions import SET
 from recourse_audit.recourse.conditions import SubjectConditions
 from recourse_audit.recourse.trials import Verifier
 from recourse_audit.search.pareto import round_figure
@@ -39,7 +39,11 @@ def measure_responsiveness(
         tried = actions
         if len(actions) > most and bool(np.isnan(known[actions]).any()):
             tried = np.sort(draw.choice(actions, most, replace=False))
-        parts.append((_name(table, int(actions[0])), len(actions), tried))
+        if table.do[actions[0]] == SET:
+            name = Part(what="column", name=table.moves[table.move[actions[0]]][0].rule.name)
+        else:
+            name = Part(what="ties", name=table.graph.ties.kinds[part])
+        parts.append((name, len(actions), tried))
     answers = known.copy()
     every = np.concatenate([np.empty(0, np.int64), *(tried for _, _, tried in parts)])
     missing = every[np.isnan(answers[every]).any(axis=1)]
@@ -49,12 +53,6 @@ def measure_responsiveness(
         _measure(verifier, part, moves, tried[np.isfinite(answers[tried]).all(axis=1)], answers)
         for part, moves, tried in parts
     )
-
-
-def _name(table: ActionTable, action: int) -> Part:
-    if table.do[action] == SET:
-        return Part(what="column", name=table.moves[table.move[action]][0].rule.name)
-    return Part(what="ties", name=table.graph.ties.kinds[table.kind[action]])
 
 
 def _measure(

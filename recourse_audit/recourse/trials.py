@@ -17,7 +17,6 @@ as tried.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations as choose
 from itertools import islice, product
 
@@ -214,7 +213,10 @@ class Verifier:
 
     def foresee(self, combinations: Ints) -> None:
         """Say what will probably be asked about soon: the next query may hold it too."""
-        if self.asked.way == "shared" and self._is_small:
+        sharing = self.asked.edited.sharing
+        if self.asked.way != "shared" or sharing is None:
+            return
+        if len(sharing.field_around(self.table.subject).arcs) <= MOST_ARCS_AHEAD:
             self._ahead.append(combinations)
 
     def confirm(self, combinations: Ints, known: Floats, *, most_arcs: int) -> tuple[Floats, Mask]:
@@ -284,12 +286,6 @@ class Verifier:
         places = np.flatnonzero(drawn & fits & np.isfinite(answers).all(axis=1))
         if len(places):
             self.confirm(combinations[places], answers[places], most_arcs=MOST_ARCS_COMPARED)
-
-    @cached_property
-    def _is_small(self) -> bool:
-        sharing = self.asked.edited.sharing
-        assert sharing is not None
-        return len(sharing.field_around(self.table.subject).arcs) <= MOST_ARCS_AHEAD
 
     def _refuse_no_numbers(self, answers: Floats, combinations: Ints) -> None:
         """Refuse an answer that is not a number, and name the changes."""

@@ -235,7 +235,8 @@ def _with_pairs(
     choice, layer = choose_diverse(table, best, front, layers, scope.counterfactuals)
     chosen, layer = choice[choice >= 0], layer[choice >= 0].tolist()
     others = baselines(ranking, [(scope.seed, subject) for subject in finding.subjects.tolist()])
-    listed = _list_front(table, front)
+    ordered = front.pairs[canonical_order(table, front.pairs, -front.simulatability)]
+    listed = ordered[np.arange(len(ordered)) - front.root.searchsorted(front.root) < FRONT_LISTED]
     # A score model has no histograms to compare.
     study = scope.study and not naming.rule.scores
     cases = choose_cases(table, scope.max_nodes - 1) if study else [()] * table.roots
@@ -292,7 +293,7 @@ def _with_pairs(
     def counterfactual(
         place: int, baseline_points: dict[str, tuple[float, float]]
     ) -> Counterfactual:
-        pair = records[place]
+        pair, (nu, mu) = records[place], points[place]
         return Counterfactual(
             explanation=explanation(place),
             removed=pair.removed,
@@ -304,7 +305,8 @@ def _with_pairs(
             layer=layer[place],
             dominates=dominates[place],
             dominates_baselines={
-                name: _dominates(points[place], other) for name, other in baseline_points.items()
+                name: nu >= other[0] and mu >= other[1] and (nu, mu) != other
+                for name, other in baseline_points.items()
             },
             probabilities=probabilities[len(answered) + place],
             score=scores[len(answered) + place],
@@ -352,13 +354,6 @@ def _numbers(local: LocalGraph, columns: Indices) -> list[tuple[int, ...]]:
     return [tuple(every[a:b]) for a, b in pairwise(until)]
 
 
-def _list_front(table: PairTable, front: RankedPairs) -> Ints:
-    """The pairs of the fronts that are listed, most simulatable first."""
-    ordered = front.pairs[canonical_order(table, front.pairs, -front.simulatability)]
-    place = np.arange(len(ordered)) - front.root.searchsorted(front.root)
-    return ordered[place < FRONT_LISTED]
-
-
 def _subtree(finding: Finding, number: int) -> Trees:
     for level in finding.levels:
         if number < len(level):
@@ -369,10 +364,6 @@ def _subtree(finding: Finding, number: int) -> Trees:
 
 def _nodes_of(local: LocalGraph, tree: Trees) -> Indices:
     return local.nodes[np.sort(tree.nodes[:, 0])]
-
-
-def _dominates(point: tuple[float, float], other: tuple[float, float]) -> bool:
-    return point != other and point[0] >= other[0] and point[1] >= other[1]
 
 
 class Search:
