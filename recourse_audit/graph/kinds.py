@@ -29,7 +29,6 @@ from recourse_audit.graph.graph import (
     Graph,
     Kinds,
     Relation,
-    Strings,
     Ties,
     build_graph,
     without_mirrors,
@@ -122,8 +121,13 @@ def join_kinds(people: Graph, tables: KindTables) -> Graph:
     for place, (low, high) in enumerate(ranges):
         features[first[place] : first[place + 1], low:high] = blocks[place][0]
     relations, ties = _join_relations(tables, dict(zip(names, first, strict=False)))
+    # With a single kind, ids stay as they are.
+    ids = [
+        as_strings(np.array([f"{kind}:" if len(names) > 1 else ""], object)) + nodes["ids"]
+        for kind, nodes in tables.nodes.items()
+    ]
     graph = build_graph(
-        ids=_global_ids(tables.nodes),
+        ids=np.concatenate(ids),
         features=features,
         feature_names=tuple(name for _, names in blocks for name in names),
         attributes=attributes,
@@ -159,15 +163,6 @@ def _check_names(people: Graph, tables: KindTables) -> None:
                 f"{tables.origin}: {name!r} is the id of {subject} {name!r}, and also that of "
                 f"{kind} {rest!r}, because ids are written kind:id; rename one of them"
             )
-
-
-def _global_ids(nodes: Mapping[str, Nodes]) -> Strings:
-    """Ids as `kind:id`; with a single kind as they are."""
-    prefixes = (
-        as_strings(np.array([f"{kind}:" if len(nodes) > 1 else ""], object)) for kind in nodes
-    )
-    own = (table["ids"] for table in nodes.values())
-    return np.concatenate([prefix + ids for prefix, ids in zip(prefixes, own, strict=True)])
 
 
 def _spread(values: Column, first: int, count: int) -> Column:

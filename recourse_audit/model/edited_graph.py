@@ -190,8 +190,7 @@ class EditedGraph:
         graph's answer does not depend on what is asked beside it.
         """
         if self.can_stand_alone:
-            loops = loops_on(self.graph, people)
-            owner = np.searchsorted(people, self.graph.loop_node[loops])
+            loops, owner = loops_on(self.graph, people)
             starts = np.arange(len(people) + 1)
             singles = Union(
                 nodes=people,

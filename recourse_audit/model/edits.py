@@ -179,7 +179,7 @@ def with_every_tie(graph: Graph, full: Ints, more: NDArray[np.integer]) -> Field
     arcs, _ = spans(graph.pair_starts, pairs)
     ends = (full, more, graph.pair_low[pairs], graph.pair_high[pairs])
     nodes = np.unique(np.concatenate(ends)).astype(np.int64)
-    return Field(nodes=nodes, **_arcs_between(graph, nodes, arcs, loops_on(graph, full)))
+    return Field(nodes=nodes, **_arcs_between(graph, nodes, arcs, loops_on(graph, full)[0]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,7 +252,7 @@ def arriving_field(
         return np.concatenate((graph.arc_source[arcs[-1]], added[0, along]))
 
     nodes, distance = grow(asked, hops, step)
-    every, loops = np.sort(np.concatenate(arcs)), loops_on(graph, nodes[distance < hops])
+    every, loops = np.sort(np.concatenate(arcs)), loops_on(graph, nodes[distance < hops])[0]
     return ArrivingField(
         depth=depth, nodes=nodes, distance=distance, **_arcs_between(graph, nodes, every, loops)
     )
@@ -293,12 +293,12 @@ def _arriving(graph: Graph, nodes: Ints) -> Ints:
     return np.asarray(arcs[graph.arc_target[arcs] == nodes[owner[pair]]])
 
 
-def loops_on(graph: Graph, nodes: Ints) -> Ints:
-    """The loops on some nodes, which are in ascending order."""
+def loops_on(graph: Graph, nodes: NDArray[np.integer]) -> tuple[Ints, Ints]:
+    """The loops on some nodes, node after node; and the place of each one's node among these."""
     if not len(graph.loop_node):
-        return np.empty(0, np.int64)
+        return np.empty(0, np.int64), np.empty(0, np.int64)
     bounds = np.searchsorted(graph.loop_node, np.stack((nodes, nodes + 1), axis=1)).ravel()
-    return spans(bounds, 2 * np.arange(len(nodes)))[0]
+    return spans(bounds, 2 * np.arange(len(nodes)))
 
 
 def _starts(values: NDArray[np.integer], count: int) -> Ints:

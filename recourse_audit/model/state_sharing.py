@@ -47,7 +47,14 @@ NOTHING = np.empty(0, np.int64)
 _NODE, _NUMBERS, _GONE, _ALONG, SECOND = 0, 1, 2, 3, 8
 _BITS = 14
 _MASK = (1 << _BITS) - 1
-_ODD = 0x9E3779B97F4A7C15
+ODD = 0x9E3779B97F4A7C15
+
+
+def mix(words: Words) -> Words:
+    """The finaliser of SplitMix64."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
 
 
 def word_of(numbers: NDArray[np.integer], salt: int) -> Words:
@@ -89,13 +96,9 @@ def distinct(words: Words) -> tuple[Ints, Ints]:
 
 @cache
 def _table(salt: int, digit: int) -> Words:
-    """Random words, always the same (the finaliser of splitmix64, twice)."""
-    first = (64 * salt + digit + 1) * _ODD % 2**64
-    words = np.arange(_MASK + 1, dtype=np.uint64) + np.uint64(first)
-    for _ in range(2):
-        words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        words ^= words >> np.uint64(31)
+    """Random words, always the same."""
+    first = (64 * salt + digit + 1) * ODD % 2**64
+    words = mix(mix(np.arange(_MASK + 1, dtype=np.uint64) + np.uint64(first)))
     if digit:
         words[0] = 0  # leading zeros change nothing
     return words

@@ -34,6 +34,8 @@ TRANSFORMS = {
     "log": (np.log, np.exp),
     "log1p": (np.log1p, np.expm1),
 }
+# The directions in which a number may move.
+SIGNS = {"up": (1,), "down": (-1,), "any": (1, -1)}
 
 Value = float | str
 Labels = Mapping[str, Sequence[str]]
@@ -309,11 +311,6 @@ class Movement:
         assert self.rule.step is not None
         return self.rule.step
 
-    @property
-    def signs(self) -> Iterator[int]:
-        """The directions in which a number may move: 1 for up, then -1."""
-        yield from {"up": (1,), "down": (-1,), "any": (1, -1)}[self.rule.direction]
-
     def values_of(self, graph: Graph, subject: int) -> tuple[Value, ...]:
         return tuple(attribute.of(graph, subject) for attribute in self.attributes)
 
@@ -351,7 +348,7 @@ class Movement:
         if isinstance(before, str):
             yield from ((0, to, cost) for to, cost in self.targets(before))
             return
-        for sign in self.signs:
+        for sign in SIGNS[self.rule.direction]:
             start, first = self._start(before, sign)
             for number in range(1, self._count(before, sign) + 1):
                 value = round_value(start + (sign * number - first) * self.step)

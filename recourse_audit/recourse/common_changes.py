@@ -20,7 +20,7 @@ from recourse_audit.errors import AnswerError
 from recourse_audit.graph.graph import Ints
 from recourse_audit.records.recourse import CommonAction, CommonOutcome, Outcome
 from recourse_audit.recourse.actions import NONE, TIE_WORDS, ActionTable
-from recourse_audit.recourse.attributes import Movement, round_value
+from recourse_audit.recourse.attributes import SIGNS, Movement, round_value
 from recourse_audit.recourse.conditions import SubjectConditions
 from recourse_audit.recourse.policy import Policy
 from recourse_audit.recourse.trials import AT_ONCE, Success, Verifier, combinations_in
@@ -98,7 +98,7 @@ def _of_attribute(movement: Movement) -> Iterator[ListedChange]:
         return
     reach = (attribute.high - attribute.low) / movement.step
     span = int(min(max(reach, 0.0), LONGEST_SPAN) + 1e-6)
-    for sign in movement.signs:
+    for sign in SIGNS[rule.direction]:
         for tier in range(max(span, 1).bit_length()):
             steps = sign * 2**tier
             if not math.isfinite(steps * movement.step):

@@ -30,6 +30,7 @@ from recourse_audit.model.decisions import Mask
 from recourse_audit.model.preprocessing import Encoder, encoder_of
 from recourse_audit.records.texts import same_name
 from recourse_audit.recourse.attributes import (
+    SIGNS,
     Attribute,
     Labels,
     Movement,
@@ -552,8 +553,7 @@ def _check_implied(
                 f"{where}: moves {implied.name!r} by {implied.by:g}, but that attribute takes only "
                 "whole numbers; make it whole, or leave it out"
             )
-        signs = {"up": (1,), "down": (-1,), "any": (1, -1)}[rule.direction]
-        for sign in (1,) if rule.of_category else signs:
+        for sign in (1,) if rule.of_category else SIGNS[rule.direction]:
             by = sign * implied.by
             if by and own.direction == ("down" if by > 0 else "up"):
                 step = "a change" if rule.of_category else f"a step {'up' if sign > 0 else 'down'}"

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import spans
 from recourse_audit.model.batching import QueryBatcher, as_answers
+from recourse_audit.model.edits import loops_on
 from recourse_audit.model.queries import Union, side_by_side
 from recourse_audit.records.search import Sample
 from recourse_audit.search.subtrees import KeyIndex, Level, LocalGraph, keys_of, tie_words
@@ -146,10 +147,7 @@ def tree_union(
         for end, other in ((low, high), (high, low))
     )
     every = local.nodes[nodes.T.ravel()]
-    first = np.searchsorted(graph.loop_node, every, side="left")
-    number = np.searchsorted(graph.loop_node, every, side="right") - first
-    holder = np.repeat(np.arange(len(every)), number)
-    loop = first[holder] + np.arange(len(holder)) - (np.cumsum(number) - number)[holder]
+    loop, holder = loops_on(graph, every)
     tree = np.concatenate((owner, holder // size))
     order = np.argsort(tree, kind="stable")
     return Union(

@@ -25,20 +25,14 @@ from scipy import sparse
 
 from recourse_audit.graph.graph import Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import reach, spans
+from recourse_audit.model.state_sharing import ODD, mix
 
 Keys = NDArray[np.uint64]
 
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-
 
 def tie_words(pairs: NDArray[np.integer], salt: int = 0) -> Keys:
-    """A well-mixed word for each pair of the whole graph (the finaliser of SplitMix64)."""
-    word = (pairs.astype(np.uint64) + np.uint64(1 + (salt << 40))) * _SPREAD
-    word = (word ^ (word >> np.uint64(30))) * _FIRST
-    word = (word ^ (word >> np.uint64(27))) * _SECOND
-    return word ^ (word >> np.uint64(31))
+    """A well-mixed word for each pair of the whole graph."""
+    return mix((pairs.astype(np.uint64) + np.uint64(1 + (salt << 40))) * np.uint64(ODD))
 
 
 def keys_of(words: Keys, ties: Indices) -> Keys:
