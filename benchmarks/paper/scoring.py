@@ -12,7 +12,7 @@ from benchmarks.paper.explanations import Pairs, nodes_of, parts
 from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.queries import side_by_side, with_pairs
-from recourse_audit.search.evaluation import Whole, simulatability
+from recourse_audit.search.evaluation import simulatability
 from recourse_audit.search.pareto import RESOLUTION, comparable, round_figures
 
 
@@ -33,7 +33,7 @@ class Scorer:
         """`answers` holds every node's log-probabilities on the whole graph."""
         self._graph = graph
         self._batcher = batcher
-        self._whole = Whole.of_answers(answers)
+        self._whole = answers
 
     def score(self, subject: int, tree: Pairs) -> Scored:
         """Try every counterfactual of an explanation and return the most relevant one.
@@ -48,7 +48,7 @@ class Scorer:
         ]
         rows = [np.searchsorted(union.nodes, [subject]) for union in unions]
         answers = self._batcher.ask(*side_by_side(unions, rows))
-        own = self._whole.of(np.full(len(some), subject))
+        own = self._whole[np.full(len(some), subject)]
         score = simulatability(own, answers)
         removed = np.array([len(tree) - len(part) for part in some[:-1]])
         change = comparable(np.abs(score[-1] - score[:-1]) / removed)

@@ -6,7 +6,6 @@ may live at the other end of the graph. Side effects of many options are asked a
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,12 +27,8 @@ NO_ROOM = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReachQuery:
-    """One edit that asks about everybody whom an option of a subject can reach."""
-
-    asked: SubjectAnswers
-    edits: Edits
+# One edit that asks about everybody whom an option of a subject can reach.
+ReachQuery = tuple[SubjectAnswers, Edits]
 
 
 class OtherPeople:
@@ -51,7 +46,7 @@ class OtherPeople:
         return min(sum(self._count_reached(action) for action in combination.tolist()), everybody)
 
     def query(self, combination: Ints) -> ReachQuery:
-        return ReachQuery(asked=self._asked, edits=self._write([combination]))
+        return self._asked, self._write([combination])
 
     def decisions(self, combination: Ints) -> Decisions:
         """The decisions after the actions; under any rule but a quota, those before them."""
@@ -100,8 +95,8 @@ def side_effects(queries: Sequence[ReachQuery]) -> list[SideEffects]:
     """Whose decisions change besides the subject's, for options of one subject or of several."""
     effects = [SideEffects(measured=False)] * len(queries)
     for places in _groups(queries):
-        asked = queries[places[0]].asked
-        edits = join_edits([queries[place].edits for place in places])
+        asked, _ = queries[places[0]]
+        edits = join_edits([queries[place][1] for place in places])
         if asked.way == "shared":
             answers, fits = asked.edited.answers(edits, "shared")
         else:
@@ -110,7 +105,7 @@ def side_effects(queries: Sequence[ReachQuery]) -> list[SideEffects]:
         parts = zip(places, np.split(answers, bounds), np.split(fits, bounds), strict=True)
         for place, part, fit in parts:
             if fit.all():
-                effects[place] = _flips(queries[place], part)
+                effects[place] = _flips(*queries[place], part)
     return effects
 
 
@@ -122,13 +117,12 @@ def _bounds(edits: Edits) -> Ints:
 def _groups(queries: Sequence[ReachQuery]) -> Iterator[list[int]]:
     """Queries that are asked together, by their places; without those that are too large."""
     group, arcs = list[int](), 0
-    for place, query in enumerate(queries):
-        asked = query.asked
+    for place, (asked, edits) in enumerate(queries):
         if asked.edited.batcher.one_row_per_query:
             continue
         # In a small graph everything may go together: how much of it a query holds is seen to.
         small = len(asked.edited.graph.arc_source) <= MOST_ARCS
-        size = 0 if small else asked.edited.size(query.edits, asked.way, MOST_ARCS)
+        size = 0 if small else asked.edited.size(edits, asked.way, MOST_ARCS)
         if size > MOST_ARCS:
             continue
         if asked.way != "shared":
@@ -152,16 +146,16 @@ def _decisions_with(edited: EditedGraph, people: Ints, answers: Floats) -> Decis
     return rule.over(everybody)
 
 
-def _flips(query: ReachQuery, answers: Floats) -> SideEffects:
+def _flips(asked: SubjectAnswers, edits: Edits, answers: Floats) -> SideEffects:
     """Compare decisions before and after: on those reached, and under a quota on everybody."""
-    edited = query.asked.edited
+    edited = asked.edited
     before = after = edited.decisions
-    rule, people = before.rule, query.edits.asked[1]
+    rule, people = before.rule, edits.asked[1]
     old, new = edited.everybody[people], answers
     if before.depends_on_others:
         after = _decisions_with(edited, people, answers)
         people, old, new = np.arange(len(edited.everybody)), edited.everybody, after.everybody
-    able = rule.usable(old) & rule.usable(new) & (people != query.asked.subject)
+    able = rule.usable(old) & rule.usable(new) & (people != asked.subject)
     if not before.depends_on_others:
         able &= rule.has_moved(old, new, CLOSE * edited.noise)
     people, old, new = people[able], old[able], new[able]

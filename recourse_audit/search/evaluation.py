@@ -5,7 +5,7 @@ subtree's answer is the same to the last bit for every subject in it.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -38,42 +38,21 @@ class Scope:
     seed: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Whole:
-    """Answers on the whole graph, one row per node: log-probabilities, and their exponentials.
-
-    Of a score model: scores in one column, and `spread`, the standard deviation of everybody's.
-    """
-
-    logarithms: Floats
-    probabilities: Floats
-    spread: float | None = None
-
-    @classmethod
-    def of_answers(cls, answers: Floats, spread: float | None = None) -> "Whole":
-        chances = np.exp(answers) if spread is None else answers
-        return cls(logarithms=answers, probabilities=chances, spread=spread)
-
-    def of(self, nodes: NDArray[np.integer]) -> "Whole":
-        logarithms, probabilities = self.logarithms[nodes], self.probabilities[nodes]
-        return replace(self, logarithms=logarithms, probabilities=probabilities)
-
-
-def simulatability(whole: Whole, subgraph: Floats) -> Floats:
+def simulatability(whole: Floats, subgraph: Floats, spread: float | None = None) -> Floats:
     """Minus the symmetric Kullback-Leibler divergence between answers, row by row.
 
-    `subgraph` has answers; `whole` may be a single row. Zero is the best value, reached only where
-    the subgraph gives exactly the answer of the whole graph.
+    `whole` has the answers of the whole graph, and may be a single row. Zero is the best value,
+    reached only where the subgraph gives exactly the answer of the whole graph.
 
     A score stands for a normal distribution around it with the population's standard deviation
-    sigma. The divergence of two of those is (s - s')^2 / 2 sigma^2 either way, and both are added.
+    sigma, its `spread`. The divergence of two of those is (s - s')^2 / 2 sigma^2 either way, and
+    both are added.
     """
-    if whole.spread is not None:
-        apart = (whole.logarithms[:, 0] - subgraph[:, 0]) / whole.spread
+    if spread is not None:
+        apart = (whole[:, 0] - subgraph[:, 0]) / spread
         return np.asarray(-apart * apart)
     total = np.zeros(len(subgraph))
-    columns = zip(whole.logarithms.T, whole.probabilities.T, subgraph.T, strict=True)
-    for logarithm, chance, other in columns:
+    for logarithm, chance, other in zip(whole.T, np.exp(whole).T, subgraph.T, strict=True):
         term = chance - np.exp(other)
         term *= other - logarithm
         total += term
@@ -260,12 +239,23 @@ class Request:
 
 
 class Evaluator:
-    """Scores subtrees for a block's subjects; how many are asked at once or kept is bounded."""
+    """Scores subtrees for a block's subjects; how many are asked at once or kept is bounded.
 
-    def __init__(self, graph: Graph, batcher: QueryBatcher, whole: Whole, subjects: Ints) -> None:
+    `whole` has everybody's answers on the whole graph; of a score model, `spread` is the standard
+    deviation of everybody's scores.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        batcher: QueryBatcher,
+        whole: Floats,
+        subjects: Ints,
+        spread: float | None = None,
+    ) -> None:
         self._graph = graph
         self._batcher = batcher
-        self._whole = whole
+        self._whole, self._spread = whole, spread
         self._served = np.zeros(graph.node_count, bool)
         self._served[subjects] = True
         self._shared = len(subjects) > 1
@@ -317,7 +307,7 @@ class Evaluator:
             part = slice(first, first + TREES_AT_ONCE)
             answer = as_answers(raw[part], self._batcher.output_kind)
             who = asked[part] if self._shared else asked[:1]
-            scores[part] = simulatability(self._whole.of(who), answer)
+            scores[part] = simulatability(self._whole[who], answer, self._spread)
         return Scores(raw=raw, simulatability=scores)
 
     def _raw(self, local: LocalGraph, requests: Sequence[Request]) -> Iterator[Floats]:

@@ -30,7 +30,7 @@ from recourse_audit.records.search import (
     TreeNumbers,
 )
 from recourse_audit.search.baselines import baselines
-from recourse_audit.search.evaluation import Evaluator, Finding, Scope, Whole, join_scores
+from recourse_audit.search.evaluation import Evaluator, Finding, Scope, join_scores
 from recourse_audit.search.pareto import NO_TIE, PairTable, SpreadError, round_figures
 from recourse_audit.search.ranking import (
     Layers,
@@ -375,8 +375,8 @@ class Search:
         """`decisions` are those on everybody in the whole graph."""
         self._graph = graph
         self._batcher = batcher
-        spread = decisions.spread if decisions.rule.scores else None
-        self._whole = Whole.of_answers(decisions.everybody, spread)
+        self._whole = decisions.everybody
+        self._spread = decisions.spread if decisions.rule.scores else None
         self._naming = Naming(graph=graph, rule=decisions.rule, kind=batcher.output_kind)
         self._scope = scope
 
@@ -389,7 +389,7 @@ class Search:
             yield from self.run_block(block)
 
     def run_block(self, block: Block) -> Iterator[Outcome]:
-        evaluator = Evaluator(self._graph, self._batcher, self._whole, block.subjects)
+        evaluator = Evaluator(self._graph, self._batcher, self._whole, block.subjects, self._spread)
         for batch in block.batches():
             tied = np.diff(self._graph.starts)[batch.subjects] > 0
             for subjects in (batch.subjects[tied], batch.subjects[~tied]):

@@ -14,7 +14,7 @@ from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.graph.readers import from_arrays
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.records.search import Sample, SearchResult
-from recourse_audit.search.evaluation import Evaluator, Scope, Whole
+from recourse_audit.search.evaluation import Evaluator, Scope
 from recourse_audit.search.pareto import PairTable
 from recourse_audit.search.ranking import RankedPairs, Ranking, winners
 from recourse_audit.search.sampling import Closure, SubtreeSampler, automorphisms, shapes
@@ -355,7 +355,7 @@ def test_a_closure_numbers_each_tree_by_the_one_it_grew_from(model: Path) -> Non
     local = LocalGraph(graph, np.array([3]), 2)
     closure = Closure(
         local,
-        Evaluator(graph, batcher, Whole.of_answers(whole_answers(batcher, graph)), np.array([3])),
+        Evaluator(graph, batcher, whole_answers(batcher, graph), np.array([3])),
         4,
     )
     sampler = SubtreeSampler(local, 4)
