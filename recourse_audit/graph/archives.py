@@ -286,21 +286,21 @@ def read_npz(
             own, takes_raw = settings.of_kind(kind, people=kind == people), raw and kind == people
             at = Positions(f"{path}, kind {kind!r}")
             kind_arrays = _arrays_of(arrays, kind, kinds)
-            nodes_of[kind] = named_nodes(kind_arrays, own, at, raw=takes_raw, bare=True)
+            nodes_of[kind] = pick_nodes(kind_arrays, own, at, raw=takes_raw, bare=True)
         edges = _relations_in(arrays, settings, kinds, place.name)
         return join_arrays(place.name, nodes_of, edges, settings, people)
     if "edge_index" not in arrays:
         raise GraphError(
             f"{place.name}: there is no array 'edge_index'; {near_matches('edge_index', arrays)}"
         )
-    nodes = named_nodes(arrays, settings, place, raw=raw)
+    nodes = pick_nodes(arrays, settings, place, raw=raw)
     count = len(nodes["ids"])
     ties = tie_arrays(place, arrays, (count, count), settings)
     graph = build_graph(**nodes, ties=ties, directed=settings.directed, origin=place.name)
     return graph, place
 
 
-def named_nodes(
+def pick_nodes(
     arrays: Mapping[str, Array],
     settings: GraphSettings,
     place: Place,

@@ -17,8 +17,8 @@ from recourse_audit.graph.archives import (
     Ids,
     Matrix,
     join_arrays,
-    named_nodes,
     node_arrays,
+    pick_nodes,
     tie_arrays,
 )
 from recourse_audit.graph.columns import Nodes, Positions
@@ -158,7 +158,7 @@ def _nodes_by_kind(x: Any, given: Mapping[str, Any], origin: str) -> dict[str, N
         if is_hetero_data(x):
             more = {"ids": ids, "feature_names": names}
             store |= {n: np.array([*v], object) for n, v in more.items() if v is not None}
-            nodes[kind] = named_nodes(store, GraphSettings(), place, bare=True)
+            nodes[kind] = pick_nodes(store, GraphSettings(), place, bare=True)
         else:
             columns = {name: as_array(values) for name, values in (attributes or {}).items()}
             nodes[kind] = node_arrays(

@@ -18,7 +18,7 @@ of a model take them is for the model's door to say (`model.queries`).
 
 import sys
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -245,7 +245,14 @@ class Graph:
 
         In a graph of several kinds, an id without its kind is that of somebody decided on.
         """
-        numbers = [*self._places(identifier)]
+        if not self._order:
+            self._order.append(np.argsort(self.ids, kind="stable"))
+        order, numbers = self._order[0], []
+        prefixes = ("", f"{self.kinds.names[0]}:") if self.kinds and self.relations else ("",)
+        for name in (prefix + identifier for prefix in prefixes):
+            place = bisect_left(order, name, key=lambda number: str(self.ids[number]))
+            if place < len(order) and self.ids[order[place]] == name:
+                numbers.append(int(order[place]))
         if len(numbers) > 1:
             assert self.kinds is not None
             raise SubjectError(
@@ -258,16 +265,6 @@ class Graph:
         ids = self.ids[:MOST_COMPARED].tolist()
         hint = close_matches(identifier, ids) or f"ids look like {', '.join(ids[:3])}"
         raise SubjectError(f"there is no node with the id {identifier!r}; {hint}")
-
-    def _places(self, identifier: str) -> Iterator[int]:
-        if not self._order:
-            self._order.append(np.argsort(self.ids, kind="stable"))
-        order = self._order[0]
-        prefixes = ("", f"{self.kinds.names[0]}:") if self.kinds and self.relations else ("",)
-        for name in (prefix + identifier for prefix in prefixes):
-            place = bisect_left(order, name, key=lambda number: str(self.ids[number]))
-            if place < len(order) and self.ids[order[place]] == name:
-                yield int(order[place])
 
 
 def build_graph(

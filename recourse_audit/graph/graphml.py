@@ -274,16 +274,12 @@ def _read_ties(
     origin: str,
     settings: GraphSettings,
 ) -> Ties:
-    place = Elements(origin, [_tie_name(source, target) for source, target, _ in rows])
+    place = Elements(origin, [f"tie {str(source)!r}-{str(target)!r}" for source, target, _ in rows])
     table = Dictionaries(place, [values for _, _, values in rows])
     table.check_tie_columns(settings)
     ends = [(number[source], number[target]) for source, target, _ in rows]
     source, target = np.array(ends, np.int32).reshape(-1, 2).T.copy()
     return table.read_ties((source, target), settings)
-
-
-def _tie_name(source: object, target: object) -> str:
-    return f"tie {str(source)!r}-{str(target)!r}"
 
 
 # ---------------------------------------------------------------- a file becomes a network
@@ -350,7 +346,7 @@ class _Reader(GraphMLReader):
             for end in (source, target):
                 if ("node", end) not in self._declared:
                     raise GraphError(
-                        f"{self._path}, {_tie_name(source, target)}: {end!r} is not the id of a "
+                        f"{self._path}, tie {source!r}-{target!r}: {end!r} is not the id of a "
                         "node in the file; add the node or remove the tie"
                     )
         for element, rows in (("node", nodes), ("edge", ties)):

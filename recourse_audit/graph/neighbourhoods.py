@@ -4,7 +4,7 @@ The cost is that of sorting the ties of the nodes reached, whatever the size of 
 about all nodes goes through their neighbours in parts, so that it needs no array of that size.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,21 +104,14 @@ def by_locality(graph: Graph) -> Indices:
 
 def over_neighbours(graph: Graph, values: NDArray[Any], how: np.ufunc) -> NDArray[Any]:
     """Reduce the values of each node's neighbours, such as to their sum; 0 without neighbours."""
-    reduced = np.zeros_like(values)
-    for nodes in _in_parts(graph):
-        first, last = int(graph.starts[nodes.start]), int(graph.starts[nodes.stop])
-        tied = nodes.start + np.flatnonzero(np.diff(graph.starts[nodes.start : nodes.stop + 1]))
+    reduced, low = np.zeros_like(values), 0
+    while low < graph.node_count:  # nodes with a bounded number of neighbours, or a single one
+        first = int(graph.starts[low])
+        limit = np.searchsorted(graph.starts, first + NEIGHBOURS_AT_ONCE, "right")
+        high = max(int(limit) - 1, low + 1)
+        tied = low + np.flatnonzero(np.diff(graph.starts[low : high + 1]))
         if len(tied):
-            there = values[graph.neighbour[first:last]]
+            there = values[graph.neighbour[first : graph.starts[high]]]
             reduced[tied] = how.reduceat(there, graph.starts[tied] - first)
-    return reduced
-
-
-def _in_parts(graph: Graph) -> Iterator[slice]:
-    """Runs of nodes with a bounded number of neighbours; a node with more is a run by itself."""
-    low = 0
-    while low < graph.node_count:
-        limit = graph.starts[low] + NEIGHBOURS_AT_ONCE
-        high = max(int(np.searchsorted(graph.starts, limit, "right")) - 1, low + 1)
-        yield slice(low, high)
         low = high
+    return reduced

@@ -45,7 +45,7 @@ from recourse_audit.recourse.attributes import (
     column_of,
     round_value,
 )
-from recourse_audit.recourse.policy import OTHERS, OUTGOING, WAYS, Policy, told_by_direction
+from recourse_audit.recourse.policy import OTHERS, OUTGOING, WAYS, Policy, can_lead_both_ways
 
 DROP, ADD, SET, MOVE = range(4)
 TIE_WORDS: dict[TieWord, int] = {"drop": DROP, "add": ADD, "move": MOVE}
@@ -447,7 +447,7 @@ def _candidate_ends(policy: Policy, subject: int, kind: int, relation: int) -> I
     rows = listed.of(subject)
     if listed.kind is not None:
         rows = rows[listed.kind[rows] == kind]
-    if told_by_direction(policy.graph)[kind]:
+    if can_lead_both_ways(policy.graph)[kind]:
         rows = rows[(listed.source[rows] == subject) == (relation % WAYS == OUTGOING)]
     outward = listed.source[rows] == subject
     return np.where(outward, listed.target[rows], listed.source[rows]).astype(np.int64)

@@ -63,11 +63,11 @@ def tie_counts(table: ActionTable, most: int) -> list[int]:
             rest = (ties - moved) * bool(ends) + (new - moved) * bool(adds)
             for more in range(most - moved + 1):
                 ways[moved + more] += comb(ties, moved) * perm(new, moved) * comb(rest, more)
-        total = _joined(total, ways)
+        total = _convolve(total, ways)
     return total
 
 
-def _joined(one: Sequence[int], other: Sequence[int]) -> list[int]:
+def _convolve(one: Sequence[int], other: Sequence[int]) -> list[int]:
     """How many combinations of two independent parts there are, by size."""
     sizes = range(len(one))
     return [sum(one[part] * other[size - part] for part in range(size + 1)) for size in sizes]
@@ -104,7 +104,7 @@ def count_possible(table: ActionTable, most: int, *, all_levels: bool = True) ->
         for movement, levels in (table.unreachable if all_levels else ())
     ]
     sets = np.concatenate((table.group[table.tie_actions :], *unreachable))
-    return sum(_joined(tie_counts(table, most), counts(sets, most))[1:])
+    return sum(_convolve(tie_counts(table, most), counts(sets, most))[1:])
 
 
 class SubjectConditions:
@@ -155,7 +155,7 @@ class SubjectConditions:
         elif verdict == BROKEN_FORMULA:
             yield forbid("formula")
 
-    def left_out(self, max_changes: int) -> LeftOut:
+    def count_left_out(self, max_changes: int) -> LeftOut:
         """How many combinations of at most so many changes are left out, and why."""
         table, texts = self.table, self._conditions.texts
         broken = self._count_broken(max_changes) if self._apply else Counter[int]()

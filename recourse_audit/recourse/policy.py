@@ -259,7 +259,7 @@ def one_way(graph: Graph) -> Mask:
     return np.full(len(graph.ties.kinds), graph.directed)
 
 
-def told_by_direction(graph: Graph) -> Mask:
+def can_lead_both_ways(graph: Graph) -> Mask:
     """Whether two ties of a kind between the same two nodes can differ in their direction."""
     if not graph.relations:
         return one_way(graph)

@@ -148,7 +148,7 @@ class RecourseSearch:
             margin=margin,
             options=options,
             evaluations=spent,
-            evaluated_on=verifier.asked_on,
+            evaluated_on=verifier.scope,
             compared=asked.compared,
             droppable=table.droppable,
             common_actions=common,
@@ -170,7 +170,7 @@ class RecourseSearch:
         if not answers:
             return np.empty((0, self._edited.batcher.answer_width)), np.empty(0, bool)
         known = np.array(answers)
-        if verifier.asked_on == "whole graph":
+        if verifier.scope == "whole graph":
             return known, np.ones(len(known), bool)
         return verifier.confirm(rows, known, most_arcs=CONFIRMED_ARCS)
 
@@ -216,7 +216,7 @@ class RecourseSearch:
             exhaustive=complete == most,
             complete_up_to=complete,
             permitted=table.permits,
-            left_out=conditions.left_out(most),
+            left_out=conditions.count_left_out(most),
             denied=table.denied,
             unasked=without_room,
             reason=reason,

@@ -60,7 +60,7 @@ class OtherPeople:
             answers, fits = self._asked.answers(edits)
             if not fits.all():
                 raise RoomError(NO_ROOM)
-            bounds = _bounds(edits)
+            bounds = edits.asked[0].searchsorted(np.arange(1, edits.count))
             people = np.split(edits.asked[1], bounds)
             for reached, part in zip(people, np.split(answers, bounds), strict=True):
                 yield _decisions_with(self._asked.edited, reached, part)
@@ -101,17 +101,12 @@ def side_effects(queries: Sequence[ReachQuery]) -> list[SideEffects]:
             answers, fits = asked.edited.answers(edits, "shared")
         else:
             answers, fits = asked.answers(edits)
-        bounds = _bounds(edits)
+        bounds = edits.asked[0].searchsorted(np.arange(1, edits.count))
         parts = zip(places, np.split(answers, bounds), np.split(fits, bounds), strict=True)
         for place, part, fit in parts:
             if fit.all():
                 effects[place] = _flips(*queries[place], part)
     return effects
-
-
-def _bounds(edits: Edits) -> Ints:
-    """Where what is asked about one edit ends and the next begins."""
-    return np.asarray(edits.asked[0].searchsorted(np.arange(1, edits.count)))
 
 
 def _groups(queries: Sequence[ReachQuery]) -> Iterator[list[int]]:

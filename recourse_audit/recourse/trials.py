@@ -193,7 +193,7 @@ class Verifier:
         self._answers: Floats = np.empty((0, asked.edited.batcher.answer_width))
 
     @property
-    def asked_on(self) -> AskedOn:
+    def scope(self) -> AskedOn:
         return "whole graph" if self.asked.way == "whole" else "neighbourhood"
 
     def answers(self, combinations: Ints) -> Floats:

@@ -56,7 +56,7 @@ from recourse_audit.recourse.policy import (
     OUTGOING,
     WAYS,
     Policy,
-    told_by_direction,
+    can_lead_both_ways,
 )
 from recourse_audit.recourse.proxies import SAME, relation_by_name
 from recourse_audit.recourse.trials import Verifier
@@ -259,7 +259,7 @@ def arcs_to_drop(graph: Graph, change: TieChange, subject: int) -> Ints:
     arcs = own_arcs(graph, person)
     source, target = graph.ends_of(arcs)
     if other is not None:
-        either_way = ~told_by_direction(graph)[graph.ties.kind[graph.arc_tie[arcs]]]
+        either_way = ~can_lead_both_ways(graph)[graph.ties.kind[graph.arc_tie[arcs]]]
         there = (source == person) & (target == other)
         arcs = arcs[there | ((source == other) & (target == person) & either_way)]
     if change.kind is not None:

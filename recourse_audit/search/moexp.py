@@ -107,9 +107,13 @@ def subtree_bounds(graph: Graph, max_nodes: int) -> Floats:
 def _group(graph: Graph, subjects: Ints, bounds: Floats, limit: int) -> Iterator[Block]:
     if not len(subjects):
         return
-    position = np.empty(graph.node_count, np.int64)
-    position[by_locality(graph)] = np.arange(graph.node_count)
-    centre = _centres(graph)[subjects]
+    count = graph.node_count
+    position = np.empty(count, np.int64)
+    position[by_locality(graph)] = np.arange(count)
+    # The node with the most ties among each node and its neighbours; of several, the first.
+    rank = np.diff(graph.starts) * count + (count - 1 - np.arange(count))
+    best: Ints = np.maximum(rank, over_neighbours(graph, rank, np.maximum))
+    centre = (count - 1 - best % count)[subjects]
     ordered = np.lexsort((position[subjects], position[centre]))
     subjects, centre = subjects[ordered], centre[ordered]
     starts = np.flatnonzero(np.append(True, centre[1:] != centre[:-1]))
@@ -130,14 +134,6 @@ def _runs(items: Ints, loads: Floats, limit: float, most: int) -> Iterator[Block
         load += own
     if len(items):
         yield Block(subjects=items[first:], bounds=loads[first:])
-
-
-def _centres(graph: Graph) -> Ints:
-    """The node with the most ties among each node and its neighbours; of several, the first."""
-    count = graph.node_count
-    rank = np.diff(graph.starts) * count + (count - 1 - np.arange(count))
-    best: Ints = np.maximum(rank, over_neighbours(graph, rank, np.maximum))
-    return count - 1 - best % count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,7 +82,7 @@ def test_a_changed_neighbourhood_answers_like_the_rebuilt_graph(
         for way in ways:
             verifier = verifier_of(edited, table, way)
             assert verifier.asked.way == way
-            assert verifier.asked_on == "neighbourhood"
+            assert verifier.scope == "neighbourhood"
             rows = some_combinations(table, seed=subject)
             assert_like_rebuilt(policy, table, verifier, batcher, rows)
 
@@ -99,7 +99,7 @@ def test_the_depth_of_the_model_decides_how_far_a_neighbourhood_goes(
     for subject in (1, 30):
         table = action_table(policy, subject, layers)
         verifier = verifier_of(edited, table)
-        assert verifier.asked_on == "neighbourhood"
+        assert verifier.scope == "neighbourhood"
         assert_like_rebuilt(
             policy, table, verifier, batcher, some_combinations(table, seed=subject)
         )
@@ -113,7 +113,7 @@ def test_a_depth_that_is_too_small_is_found_out(tmp_path: Path) -> None:
     table = action_table(policy, subject, 1)
     verifier = verifier_of(edited_graph(graph, batcher, sound(1)), table)
     assert_like_rebuilt(policy, table, verifier, batcher, some_combinations(table, 0, count=15))
-    assert verifier.asked_on == "whole graph"
+    assert verifier.scope == "whole graph"
 
 
 @pytest.mark.parametrize("failed", ["deterministic", "node_order", "tie_order", None])
@@ -127,7 +127,7 @@ def test_a_model_that_neighbourhoods_may_mislead_is_asked_about_the_whole_graph(
     table = action_table(policy, 2, 2)
     edited = edited_graph(graph, batcher, probes)
     verifier = verifier_of(edited, table)
-    assert verifier.asked_on == "whole graph"
+    assert verifier.scope == "whole graph"
     assert_like_rebuilt(policy, table, verifier, batcher, some_combinations(table, 0, count=15))
     other = action_table(policy, 3, 2)
     rows = np.array([[NONE]])
@@ -160,7 +160,7 @@ def test_sample_models_answer_for_a_neighbourhood_as_for_the_whole_graph(
     for subject in (3, hub):
         table = action_table(policy, subject, audit.probes.depth)
         verifier = verifier_of(edited, table)
-        assert verifier.asked_on == "neighbourhood"
+        assert verifier.scope == "neighbourhood"
         rows = some_combinations(table, seed=subject, count=8 if model == "dense" else 20, most=3)
         answers = verifier.answers(rows)
         for row, answer in zip(rows, answers, strict=True):
