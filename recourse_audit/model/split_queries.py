@@ -113,11 +113,12 @@ class SplitFeeder:
         assert query.kinds is not None
         assert query.kind is not None
         kind = query.kinds.of(query.nodes).astype(np.int16)
-        order, starts = _by_value(kind, len(self._kinds.names))
+        members = _by_value(kind, len(self._kinds.names))
         place = np.empty(len(kind), np.int64)
-        place[order] = np.arange(len(kind)) - starts[kind[order]]
-        arcs, until = _by_value(query.kind.astype(np.int16), len(self.codes))
-        self._last = Split(query, kind, _cut(order, starts), place, _cut(arcs, until))
+        for own in members:
+            place[own] = np.arange(len(own))
+        arcs = _by_value(query.kind.astype(np.int16), len(self.codes))
+        self._last = Split(query, kind, members, place, arcs)
         return self._last
 
     def _write(self, split: Split, port: InputPort) -> np.ndarray:
@@ -220,11 +221,8 @@ def channel_codes(kinds: Kinds, types: Sequence[str]) -> Ints:
     return codes
 
 
-def _by_value(values: NDArray[np.int16], count: int) -> tuple[Ints, Ints]:
-    """Positions ordered by small numbers, and where those of each number begin."""
+def _by_value(values: NDArray[np.int16], count: int) -> list[Ints]:
+    """The positions of each of some small numbers, from 0."""
     starts = np.concatenate(([0], np.cumsum(np.bincount(values, minlength=count))))
-    return np.argsort(values, kind="stable"), starts
-
-
-def _cut(values: Ints, starts: Ints) -> list[Ints]:
-    return [values[first:last] for first, last in pairwise(starts.tolist())]
+    order = np.argsort(values, kind="stable")
+    return [order[first:last] for first, last in pairwise(starts.tolist())]
