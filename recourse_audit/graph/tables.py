@@ -359,34 +359,31 @@ def read_tables(settings: GraphSettings, raw: TakeColumns | None) -> tuple[Graph
 
 def read_kinds(settings: GraphSettings, subject: str, raw: TakeColumns | None) -> KindTables:
     """Read a table for each kind and each relation."""
-    nodes: dict[str, Nodes] = {}
-    ids: dict[str, Any] = {}
-    places: dict[str, Place] = {}
+    read: dict[str, tuple[Nodes, Any, Place]] = {}
     for kind in sorted(settings.node_tables, key=lambda kind: kind != subject):
-        own = settings.of_kind(kind, people=kind == subject)
-        path, section = settings.files[f"nodes.{kind}"], f"nodes.{kind}"
-        check_is_file(path, f"graph.{section}.path")
+        own, take = settings.of_kind(kind, people=kind == subject), raw if kind == subject else None
+        path, section = settings.files[f"nodes.{kind}"], f"graph.nodes.{kind}"
+        check_is_file(path, f"{section}.path")
         with arrow_errors(str(path)):
-            take = raw if kind == subject else None
-            nodes[kind], ids[kind], places[kind] = _read_nodes(path, own, take, f"graph.{section}")
+            read[kind] = _read_nodes(path, own, take, section)
     relations = []
     for name, tie in settings.ties.items():
         path = settings.files[f"ties.{name}"]
         check_is_file(path, f"graph.ties.{name}.path")
         with arrow_errors(str(path)):
-            ties = _read_relation(path, name, tie, ids, places)
+            ties = _read_relation(path, name, tie, read)
         relations.append(
             RelationTies(
                 name=name, source=tie.start, target=tie.to, ties=ties, directed=tie.directed
             )
         )
     pa.default_memory_pool().release_unused()
-    place = places[subject]
+    nodes, (_, _, place) = {kind: own for kind, (own, _, _) in read.items()}, read[subject]
     return KindTables(nodes=nodes, relations=relations, place=place, origin=place.name)
 
 
 def _read_relation(
-    path: Path, name: str, tie: TieTable, ids: Mapping[str, Any], places: Mapping[str, Place]
+    path: Path, name: str, tie: TieTable, nodes: Mapping[str, tuple[Nodes, Any, Place]]
 ) -> Ties:
     """The ties of a relation; each end is looked up among the ids of its kind."""
     table = open_table(path)
@@ -405,8 +402,8 @@ def _read_relation(
     wanted = {*ends, tie.weight, *tie.attributes}
     table.load([column for column in table.names if column in wanted], as_text=ends)
     source, target = (
-        _find_ends(table, column, ids[kind], places[kind].name)
-        for column, kind in zip(ends, (tie.start, tie.to), strict=True)
+        _find_ends(table, column, ids, place.name)
+        for column, (_, ids, place) in zip(ends, (nodes[tie.start], nodes[tie.to]), strict=True)
     )
     kinds = np.zeros(len(source), np.int16), (name,)
     weight = tie.weight if tie.weight in table.names else None
