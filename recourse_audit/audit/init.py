@@ -6,6 +6,7 @@ about the decision, then what a person answers; all of it becomes the same entri
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from recourse_audit.audit.guesses import (
 from recourse_audit.audit.inspect import Inspection, inspect_with
 from recourse_audit.audit.load import Preprocessing, read_features
 from recourse_audit.audit.population import people_column
-from recourse_audit.audit.questions import Answers, Ask, Question, interview, name_among
+from recourse_audit.audit.questions import Answers, Ask, Question, interview, read_name
 from recourse_audit.audit.sections import (
     ENCODED,
     SEARCH,
@@ -161,8 +162,7 @@ def starting_settings(
     if ask is not None and graph is not None and look.model is not None and inspection.probes:
         origin = "the files have no names for them"
         origin = origin if classes[0] == "class_0" else f"the names in the column {recorded}"
-        able = look.able
-        answers = interview(ask, answers, graph, look.model, inspection.probes, able, origin)
+        interview(ask, answers, graph, look.model, inspection.probes, look.able, origin)
     score = answers.cut_off is not None and is_score(output, answers.cut_off)
     decision = [*decision_section(answers, recorded, score=score), *doubts]
     if subject is not None:
@@ -342,8 +342,8 @@ def _find_subject(
             break
     if ask is not None:
         why = f"the model's output has one row for each; the kinds are {', '.join(kinds)}"
-        read = name_among(kinds, "kind of node")
-        subject = ask(Question(key="subject", guess=subject, why=why, read=read))
+        read = partial(read_name, kinds, "kind of node")
+        subject = ask(Question("subject", subject, why, read))
     table = settings.node_tables.get(subject)
     if table is not None and table.path is not None:
         return subject, survey(table.path)

@@ -6,8 +6,9 @@ A hyphen is the answer "none".
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -52,7 +53,7 @@ QUESTIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Question(Generic[T]):
     """One of the questions; `read` refuses an answer that cannot be meant with an `InputError`."""
 
@@ -68,7 +69,7 @@ class Ask(Protocol):
     def __call__(self, question: Question[T], /) -> T: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Answers:
     """What `init` guessed, or a person answered; `changes` are None where nobody was asked.
 
@@ -86,77 +87,50 @@ class Answers:
 
 def interview(
     ask: Ask,
-    guess: Answers,
+    answers: Answers,
     graph: Graph,
     model: OnnxModel,
     probes: ProbeReport,
     columns: Sequence[str],
     origin: str,
-) -> Answers:
-    """Ask everything but who is decided on; `columns` are those that may change in principle.
+) -> None:
+    """Ask everything but who is decided on, and put the answers in place of the guesses.
 
-    `origin` says where the names of the classes are from.
+    `columns` may change in principle; `origin` says where the names of the classes are from.
     """
-    likeliest, values = _describe_answers(guess, graph, model, probes)
-    names = [f"{name}*" if name in guess.favourable else name for name in guess.classes]
-    count, cut_off = len(names), guess.cut_off
-    classes, favourable = ask(
-        Question(
-            key="decisions",
-            guess=", ".join(names),
-            why=f"{origin}; {likeliest}",
-            read=decisions_of(count),
-        )
+    likeliest, values = _describe_answers(answers, graph, model, probes)
+    names = [f"{name}*" if name in answers.favourable else name for name in answers.classes]
+    read_classes = partial(read_decisions, len(names))
+    answers.classes, answers.favourable = ask(
+        Question("decisions", ", ".join(names), f"{origin}; {likeliest}", read_classes)
     )
-    if cut_off is None:
+    if answers.cut_off is None:
         why = f"the files do not say; {values}"
-        cut_off = ask(Question(key="cut_off", guess=NONE, why=why, read=read_number))
+        answers.cut_off = ask(Question("cut_off", NONE, why, read_number))
     ours = {*graph.feature_names} - {*columns}  # names that nobody knows, or parts of a category
     known = [*dict.fromkeys([*(n for n in graph.column_names if n not in ours), *columns])]
-    others = [name for name in known if name not in guess.protected]
-    protected = ask(
-        Question(
-            key="protected",
-            guess=", ".join(guess.protected) or NONE,
-            why=f"by their names; the other columns are {_join_names(others)}",
-            read=names_among(known, "column"),
-        )
-    )
+    others = [name for name in known if name not in answers.protected]
+    why = f"by their names; the other columns are {_join_names(others)}"
+    guess, read_columns = ", ".join(answers.protected) or NONE, partial(read_names, known, "column")
+    answers.protected = ask(Question("protected", guess, why, read_columns))
     kinds = [*graph.ties.kinds]
     if graph.relations:  # of those, the ones that people have
         kinds = [own.name for own in graph.relations if 0 in (own.source, own.target)]
     ends = [kind for kind in kinds if not is_denied(kind)]
-    able = [name for name in columns if name not in protected]
+    able = [name for name in columns if name not in answers.protected]
     denied = [kind for kind in kinds if kind not in ends]
-    never = f"; never suggested: {_join_names(denied)}" if denied else ""
-    changes = ask(
-        Question(
-            key="changes",
-            guess=", ".join(ends) or NONE,
-            why=f"people can end ties, and whether they can change {_join_names(able)} no file says"
-            f"{never}",
-            read=changes_among(able, ends),
-        )
-    )
-    words: dict[str, list[str]] = {}
+    why = f"people can end ties, and whether they can change {_join_names(able)} no file says"
+    why += f"; never suggested: {_join_names(denied)}" if denied else ""
+    read = partial(read_changes, able, ends)
+    answers.changes = ask(Question("changes", ", ".join(ends) or NONE, why, read))
     if kinds not in ([], [DEFAULT_KIND]):
         forms = "; ".join(f"{kind} = {_plural_of(kind, ' tie')}" for kind in kinds)
         for kind in graph.kinds.names if graph.kinds is not None else ():
             forms, kinds = f"{forms}; {kind} = {_plural_of(kind)}", [*kinds, kind]
         why = "as the files call them; pages and letters will"
-        words = ask(Question(key="words", guess=forms, why=why, read=words_for(kinds)))
+        answers.words = ask(Question("words", forms, why, partial(read_words, kinds)))
     why = "no file says; letters stay drafts without it"
-    sender = ask(Question(key="sender", guess=NONE, why=why, read=lambda text: parts_of(text, ";")))
-    return replace(
-        guess,
-        classes=classes,
-        favourable=favourable,
-        cut_off=cut_off,
-        protected=protected,
-        changes=changes,
-        words=words,
-        sender=sender,
-    )
+    answers.sender = ask(Question("sender", NONE, why, partial(split_answer, separator=";")))
 
 
 def _describe_answers(
@@ -170,9 +144,8 @@ def _describe_answers(
     settings = DecisionSettings(classes=(*guess.classes,), favourable=(*guess.favourable,))
     rule = DecisionRule(settings, graph, kind=output.kind or "probabilities")
     batcher = QueryBatcher(model, pool_of(graph), graphs_per_query=None if probes.packing else 1)
-    answers = whole_answers(
-        AskedGraph(graph=graph, batcher=batcher, probes=probes, rule=rule), every
-    )[every]
+    asked = AskedGraph(graph=graph, batcher=batcher, probes=probes, rule=rule)
+    answers = whole_answers(asked, every)[every]
     counts = np.bincount(answers.argmax(axis=1), minlength=len(guess.classes)).tolist()
     people = [f"{name} for {count:,}" for name, count in zip(guess.classes, counts, strict=True)]
     write = "{:.3f}".format
@@ -192,52 +165,43 @@ def _join_names(names: Sequence[str]) -> str:
     return f"{', '.join(names[:MOST_LISTED]) or 'none'}{more}"
 
 
-def parts_of(text: str, separator: str = ",") -> list[str]:
+def split_answer(text: str, separator: str = ",") -> list[str]:
     """What an answer lists."""
     parts = [part.strip() for part in text.split(separator)]
     return [] if text.strip() == NONE else [part for part in parts if part]
 
 
-def names_among(known: Sequence[str], what: str) -> Callable[[str], list[str]]:
-    """Reads a list of names that must be known."""
-    return lambda text: [_check(name, known, what) for name in dict.fromkeys(parts_of(text))]
+def read_names(known: Sequence[str], what: str, text: str) -> list[str]:
+    """Read a list of names that must be known."""
+    return [read_name(known, what, name) for name in dict.fromkeys(split_answer(text))]
 
 
-def name_among(known: Sequence[str], what: str) -> Callable[[str], str]:
-    """Reads one name that must be known."""
-    return lambda text: _check(text.strip(), known, what)
-
-
-def _check(name: str, known: Iterable[str], what: str) -> str:
-    if name not in (names := [*known]):
-        raise InputError(f"there is no {what} {name!r}; {near_matches(name, names)}")
+def read_name(known: Sequence[str], what: str, text: str) -> str:
+    """Read one name that must be known."""
+    if (name := text.strip()) not in known:
+        raise InputError(f"there is no {what} {name!r}; {near_matches(name, known)}")
     return name
 
 
-def decisions_of(count: int) -> Callable[[str], tuple[list[str], list[str]]]:
-    """Reads the names of so many classes, and which of them are favourable."""
-
-    def read(text: str) -> tuple[list[str], list[str]]:
-        marked = parts_of(text)
-        names = [name.removesuffix("*").strip() for name in marked]
-        good = [name for name, mark in zip(names, marked, strict=True) if mark.endswith("*")]
-        if len(names) != count or len({*names}) < count or not all(names):
-            raise InputError(
-                f"the model decides between {count} classes; name {count}, with commas between "
-                f"them (got {len({*names})})"
-            )
-        if not 0 < len(good) < count:
-            raise InputError(
-                "put * after what people hope for, and not after every name, as in: refused, "
-                "approved*"
-            )
-        return names, good
-
-    return read
+def read_decisions(count: int, text: str) -> tuple[list[str], list[str]]:
+    """Read the names of so many classes, and which of them are favourable."""
+    marked = split_answer(text)
+    names = [name.removesuffix("*").strip() for name in marked]
+    good = [name for name, mark in zip(names, marked, strict=True) if mark.endswith("*")]
+    if len(names) != count or len({*names}) < count or not all(names):
+        raise InputError(
+            f"the model decides between {count} classes; name {count}, with commas between "
+            f"them (got {len({*names})})"
+        )
+    if not 0 < len(good) < count:
+        raise InputError(
+            "put * after what people hope for, and not after every name, as in: refused, approved*"
+        )
+    return names, good
 
 
 def read_number(text: str) -> float | None:
-    """Reads a finite number, or none."""
+    """Read a finite number, or none."""
     if text.strip() == NONE:
         return None
     try:
@@ -249,39 +213,31 @@ def read_number(text: str) -> float | None:
     return number
 
 
-def changes_among(columns: Sequence[str], kinds: Sequence[str]) -> Callable[[str], dict[str, str]]:
-    """Reads which columns may change in which direction, and which kinds of ties may end."""
-
-    def read(text: str) -> dict[str, str]:
-        changes = {}
-        for part in parts_of(text):
-            name, direction = part, "end" if part in kinds else "any"
-            if part not in (*columns, *kinds) and part[-1] in "+-":
-                name, direction = part[:-1].strip(), "up" if part.endswith("+") else "down"
-            able = kinds if direction == "end" else [*columns, *kinds]
-            changes[_check(name, able, "column or kind of tie")] = direction
-        return changes
-
-    return read
+def read_changes(columns: Sequence[str], kinds: Sequence[str], text: str) -> dict[str, str]:
+    """Read which columns may change in which direction, and which kinds of ties may end."""
+    changes = {}
+    for part in split_answer(text):
+        name, direction = part, "end" if part in kinds else "any"
+        if part not in (*columns, *kinds) and part[-1] in "+-":
+            name, direction = part[:-1], "up" if part.endswith("+") else "down"
+        able = kinds if direction == "end" else [*columns, *kinds]
+        changes[read_name(able, "column or kind of tie", name)] = direction
+    return changes
 
 
-def words_for(kinds: Sequence[str]) -> Callable[[str], dict[str, list[str]]]:
-    """Reads the singular and the plural of kinds."""
-
-    def read(text: str) -> dict[str, list[str]]:
-        words = {}
-        for part in parts_of(text, ";"):
-            kind, _, forms = part.partition("=")
-            names = parts_of(forms)
-            if not 1 <= len(names) <= 2:
-                raise InputError(
-                    f"write a singular and a plural for each kind, as in: {kinds[0]} = loan, loans "
-                    f"(got {part!r})"
-                )
-            words[_check(kind.strip(), kinds, "kind")] = names
-        return words
-
-    return read
+def read_words(kinds: Sequence[str], text: str) -> dict[str, list[str]]:
+    """Read the singular and the plural of kinds."""
+    words = {}
+    for part in split_answer(text, ";"):
+        kind, _, forms = part.partition("=")
+        names = split_answer(forms)
+        if not 1 <= len(names) <= 2:
+            raise InputError(
+                f"write a singular and a plural for each kind, as in: {kinds[0]} = loan, loans "
+                f"(got {part!r})"
+            )
+        words[read_name(kinds, "kind", kind)] = names
+    return words
 
 
 def _plural_of(kind: str, more: str = "") -> str:

@@ -110,9 +110,6 @@ def _without_interrupts() -> Iterator[None]:
 
     They must not learn it themselves: until then each would answer Ctrl-C with a traceback.
     """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield  # Windows sends Ctrl-C in another way
-        return
     resource_tracker.ensure_running()  # starting it with the first worker would unblock Ctrl-C
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

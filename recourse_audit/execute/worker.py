@@ -386,22 +386,8 @@ def _check(job: AuditJob) -> None:
 
 def _with_absolute_paths(settings: Settings) -> Settings:
     """The same settings for a process that was started elsewhere."""
-    files = settings.graph.files.items()
-    graph = {key: path.resolve() for key, path in files if "." not in key}  # no table is read there
-    candidates = settings.recourse.candidates
-    recourse = {} if candidates is None else {"candidates": candidates.resolve()}
-    model = {
-        key: path.resolve()
-        for key in ("path", "preprocessing", "head")
-        if (path := getattr(settings.model, key)) is not None
-    }
-    return settings.model_copy(
-        update={
-            "model": settings.model.model_copy(update=model),
-            "graph": settings.graph.model_copy(update=graph),
-            "recourse": settings.recourse.model_copy(update=recourse),
-        }
-    )
+    document = settings.model_dump(by_alias=True)
+    return Settings.model_validate(document, context={"folder": Path().resolve()})
 
 
 # ---------------------------------------------------------------- who works

@@ -203,12 +203,13 @@ class ErrorRateTables:
             return NO_BINS
         size, came_true = self._edges.size - 1, self._population.came_true
         bins = bins_of(self._population.score, self._edges)
-        counts = [  # bins of good and of bad outcomes, each by its own
-            np.pad(count, ((0, 0), (0, size - count.shape[1])))
-            for good in (True, False)
-            for there in [self._with_score & ((came_true == GOOD) == good)]
-            for count in [self._design.count(grouping, np.where(there, bins, NOWHERE))]
-        ]
+
+        def count(among: Mask) -> Ints:
+            labels = np.where(self._with_score & among, bins, NOWHERE)
+            return self._design.count(grouping, labels, size)
+
+        # Bins of good and of bad outcomes, each by its own.
+        counts = [count((came_true == GOOD) == good) for good in (True, False)]
         candidates = [
             step
             for step in range(size)
@@ -216,10 +217,8 @@ class ErrorRateTables:
             and (step == size - 1 or self._is_apart(grouping, self._edges[step + 1]))
         ]
         refused, favoured = (
-            np.cumsum(np.pad(count, ((0, 0), (0, size - count.shape[1]))), axis=1)
+            np.cumsum(count(self._population.decided == decision), axis=1)
             for decision in (REFUSED, FAVOURABLE)
-            for there in [self._with_score & (self._population.decided == decision)]
-            for count in [self._design.count(grouping, np.where(there, bins, NOWHERE))]
         )
         # Higher scores are better, or lower ones are; the last end has nobody beyond.
         told = tells_few(refused[:, -1:] - refused, favoured, self._design.smallest)

@@ -7,7 +7,6 @@ tests.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -85,17 +84,6 @@ class Inputs:
         return rate_of(yes, inflation, self.settings.alpha)
 
 
-def gap_fields(pair: Pair, tested: GapTest) -> dict[str, Any]:
-    """What all records of gaps have in common."""
-    return {
-        "group": pair.group,
-        "reference": pair.reference,
-        "interval": tested.interval,
-        "p": tested.p,
-        "untested": tested.reason,
-    }
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Divisions:
     """How a table, or everybody, divides the audited further than by whether they have an option.
@@ -111,9 +99,6 @@ class Divisions:
     cost_quartiles: bool
     grades: bool
     valued: tuple[Measure, ...]
-
-    def shows_quartiles(self, measure: Measure) -> bool:
-        return self.cost_quartiles if measure == "cost" else self.quartiles
 
 
 def divisions_of(
@@ -365,9 +350,10 @@ def _compare(
         effect = {"cohens_h": cohens_h(share, other)}
     else:
         ratio = _odds(tested.difference)
-        middle = [quartiles_of(side).median for side in (own, others)]
-        if divisions is None or not divisions.shows_quartiles(measure):
-            middle = [None, None]
+        shown = divisions and (
+            divisions.cost_quartiles if measure == "cost" else divisions.quartiles
+        )
+        middle = [quartiles_of(side).median if shown else None for side in (own, others)]
         effect = {"relative_effect": (1 + tested.difference) / 2}
     error, no_gap = tested.error, None
     if measure in HARDER and tested.p is not None and error is not None:
@@ -386,7 +372,7 @@ def _compare(
         difference=tested.difference,
         ratio=ratio,
         gap=sign * tested.difference,
-        gap_interval=_turn(tested.interval, sign),
+        gap_interval=_change_ends(tested.interval, lambda end: sign * end),
         intervals=GapIntervals(
             difference=Intervals(ordinary=ordinary.interval, on_graph=tested.interval),
             ratio=Intervals(ordinary=ordinary.ratio_interval, on_graph=tested.ratio_interval),
@@ -442,15 +428,9 @@ def _compare_without(
         people=own.size,
         reference_people=others.size,
         gap=sign * tested.difference,
-        interval=_turn(tested.interval, sign),
+        interval=_change_ends(tested.interval, lambda end: sign * end),
         p=tested.p,
     )
-
-
-def _turn(interval: Interval | None, sign: int) -> Interval | None:
-    if interval is None or sign > 0:
-        return interval
-    return Interval(low=-interval.high, high=-interval.low)
 
 
 def _odds(difference: float) -> float | None:
@@ -461,7 +441,10 @@ def _odds(difference: float) -> float | None:
 def _change_ends(
     interval: Interval | None, change: Callable[[float], float | None]
 ) -> Interval | None:
+    """The interval of a changed figure; None where an end has none."""
     if interval is None:
         return None
     low, high = change(interval.low), change(interval.high)
-    return None if low is None or high is None else Interval(low=low, high=high)
+    if low is None or high is None:
+        return None
+    return Interval(low=min(low, high), high=max(low, high))

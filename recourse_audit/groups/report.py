@@ -37,6 +37,8 @@ from recourse_audit.records.groups import Communities, GroupReport, GroupTable, 
 from recourse_audit.settings import DecisionSettings, GroupSettings
 
 Progress = Callable[[int, int], None]
+# What a report repeats of its settings.
+REPEATED = {"smallest", "given", "alpha", "concern", "four_fifths", "redraws", "sample"}
 
 
 def groups_of(stored: StoredAudit, progress: Progress = lambda done, total: None) -> GroupReport:
@@ -112,13 +114,7 @@ def group_report(
     tests = [comparison for comparison in compared if comparison.tests.adjusted is not None]
     report = GroupReport(
         communities=communities,
-        smallest=settings.smallest,
-        given=settings.given,
-        alpha=settings.alpha,
-        concern=settings.concern,
-        four_fifths=settings.four_fifths,
-        redraws=settings.redraws,
-        sample=settings.sample,
+        **settings.model_dump(include=REPEATED),
         overall=_overall(inputs, everywhere),
         tables=tables,
         untested=sum(comparison.primary for comparison in compared) - len(tests),
@@ -190,10 +186,9 @@ def _table(
     # By how much ties inflate the variance of a group's share: the most of its comparisons.
     inflation: dict[tuple[str, Measure], float] = {}
     for each in compared:
-        for name in (each.group, each.reference):
+        for key in ((each.group, each.measure), (each.reference, each.measure)):
             if each.precision is not None:
-                key, before = (name, each.measure), inflation.get((name, each.measure), 0.0)
-                inflation[key] = max(before, each.precision.inflation)
+                inflation[key] = max(inflation.get(key, 0.0), each.precision.inflation)
     audited = grouping.split(inputs.population.audited.person)
     groups = []
     for cell, name in enumerate(grouping.labels):

@@ -101,9 +101,8 @@ class _Sweep:
         labels = self._places
         if decisions:
             labels = np.where(np.isin(self._decided, decisions), labels, NOWHERE)
-        counts = self._design.count(grouping, labels)
-        missing = self._thresholds.size + 1 - counts.shape[1]
-        return np.cumsum(np.pad(counts, ((0, 0), (0, missing))), axis=1)
+        counts = self._design.count(grouping, labels, self._thresholds.size + 1)
+        return np.cumsum(counts, axis=1)
 
     def _steps(self, grouping: Grouping | None, candidates: Sequence[int]) -> list[int]:
         """The steps that hide everybody, besides the cut-off in force."""

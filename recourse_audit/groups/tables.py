@@ -156,11 +156,11 @@ class Design:
         if entry not in self.left_out:
             self.left_out.append(entry)
 
-    def count(self, grouping: Grouping | None, labels: Ints) -> Ints:
-        """How many people of each group (row) have each label (column)."""
+    def count(self, grouping: Grouping | None, labels: Ints, kinds: int = 0) -> Ints:
+        """How many people of each group (row) have each label (of at least so many columns)."""
         if grouping is None:
-            return count_cells(np.zeros(labels.size, np.int64), 1, labels)
-        return count_cells(grouping.cell, len(grouping.values), labels)
+            return count_cells(np.zeros(labels.size, np.int64), 1, labels, kinds)
+        return count_cells(grouping.cell, len(grouping.values), labels, kinds)
 
 
 def has_few(counts: Ints, smallest: int) -> Mask:
@@ -186,9 +186,9 @@ def tells_few(refused: Ints, favoured: Ints, smallest: int) -> Mask:
     return told
 
 
-def count_cells(places: Ints, groups: int, labels: Ints) -> Ints:
+def count_cells(places: Ints, groups: int, labels: Ints, kinds: int = 0) -> Ints:
     """Count people by group and label; those with a negative label are in no cell."""
-    counted, kinds = labels >= 0, int(labels.max(initial=0)) + 1
+    counted, kinds = labels >= 0, max(kinds, int(labels.max(initial=0)) + 1)
     flat = places[counted] * kinds + labels[counted]
     return np.bincount(flat, minlength=groups * kinds).reshape(groups, kinds)
 

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from recourse_audit.groups.inference import GapTest, detectable, holm, p_within
-from recourse_audit.groups.measures import gap_fields
 from recourse_audit.groups.tables import Pair
 from recourse_audit.records.group_figures import Comparison, Family, Measure, Verdict, WorseOff
 from recourse_audit.records.groups import Finding, GroupTable
@@ -24,25 +23,13 @@ from recourse_audit.settings import GroupSettings
 MEASURES: tuple[Measure, ...] = ("feasibility", "adverse_rate", "cost")
 FAMILIES: tuple[Family, ...] = ("single", "crossed")
 VERDICTS: tuple[Verdict, ...] = ("gap shown", "not settled", "no gap")
+# What is corrected among the p values of a comparison.
+ADJUSTED = ("adjusted", "cautious_adjusted", "no_gap_adjusted", "corrected_for")
 # What a finding repeats of its comparison under the same name.
 SAME = (
     *("family", "group", "reference", "measure", "value", "reference_value"),
     *("gap", "ratio", "verdict", "worse", "no_gap", "stands"),
 )
-
-
-class Corrected(NamedTuple):
-    """What may be said of a gap after correction for its family, named as in a `JudgedGap`."""
-
-    adjusted: float
-    cautious_adjusted: float
-    no_gap_adjusted: float
-    corrected_for: int
-    smallest_gap: float
-    verdict: Verdict
-    worse: WorseOff | None
-    no_gap: bool
-    stands: bool
 
 
 class FamilyTest(NamedTuple):
@@ -57,33 +44,36 @@ class FamilyTest(NamedTuple):
 
 def correct_family(
     tests: Mapping[int, FamilyTest], settings: GroupSettings
-) -> dict[int, Corrected]:
-    """Correct the tests of a family."""
+) -> dict[int, dict[str, Any]]:
+    """What may be said of gaps after correction for their family, named as in a `JudgedGap`."""
     count, alpha, corrected = len(tests), settings.alpha, {}
-    adjusted = zip(
-        *(holm([test[part] for test in tests.values()]) for part in range(3)), strict=True
-    )
+    by_test = (holm(p_values) for p_values in [*zip(*tests.values(), strict=True)][:3])
+    adjusted = zip(*by_test, strict=True)
     for (place, test), (shown, cautious, no_gap) in zip(tests.items(), adjusted, strict=True):
         verdict: Verdict = "no gap" if no_gap <= alpha else "not settled"
         verdict = "gap shown" if shown <= alpha else verdict
-        corrected[place] = Corrected(
-            adjusted=shown,
-            cautious_adjusted=cautious,
-            no_gap_adjusted=no_gap,
-            corrected_for=count,
-            smallest_gap=min(1.0, detectable(test.error, alpha / count)),
-            verdict=verdict,
-            worse=worse_off(verdict, test.gap),
-            no_gap=no_gap <= alpha,
-            stands=verdict == "gap shown" and cautious <= alpha,
-        )
+        corrected[place] = {
+            **dict(zip(ADJUSTED, (shown, cautious, no_gap, count), strict=True)),
+            "smallest_gap": min(1.0, detectable(test.error, alpha / count)),
+            "verdict": verdict,
+            "worse": worse_off(verdict, test.gap),
+            "no_gap": no_gap <= alpha,
+            "stands": verdict == "gap shown" and cautious <= alpha,
+        }
     return corrected
 
 
 def judged_fields(pair: Pair, tested: GapTest) -> dict[str, Any]:
     """The fields of a `JudgedGap` outside all families."""
-    both = {"gap": tested.difference, "effective": tested.effective}
-    return gap_fields(pair, tested) | both
+    return {
+        "group": pair.group,
+        "reference": pair.reference,
+        "gap": tested.difference,
+        "interval": tested.interval,
+        "p": tested.p,
+        "effective": tested.effective,
+        "untested": tested.reason,
+    }
 
 
 def judge_gaps(
@@ -102,19 +92,18 @@ def judge_gaps(
         if tested.p is not None and (error := tested.error) is not None
     }
     corrected = correct_family(tests, settings)
+    rest = {"corrected_for": len(tests), "verdict": "not settled"}
     for place, (pair, tested) in enumerate(drafts):
-        own = corrected.get(place)
-        rest = {"corrected_for": len(tests), "verdict": "not settled"}
-        yield judged_fields(pair, tested) | (rest if own is None else own._asdict())
+        yield judged_fields(pair, tested) | corrected.get(place, rest)
 
 
 def give_verdicts(
     comparisons: Sequence[Comparison], settings: GroupSettings
 ) -> Iterator[Comparison]:
     """Correct the tests of each family, and give each comparison of a family its verdict."""
-    corrected: dict[int, Corrected] = {}
+    corrected: dict[int, dict[str, Any]] = {}
     for family in FAMILIES:
-        tests = {
+        family_tests = {
             place: FamilyTest(
                 p=comparison.tests.on_graph,
                 cautious=comparison.tests.cautious or 0.0,
@@ -127,27 +116,15 @@ def give_verdicts(
             and comparison.tests.on_graph is not None
             and (precision := comparison.precision) is not None
         }
-        corrected |= correct_family(tests, settings)
+        corrected |= correct_family(family_tests, settings)
     for place, comparison in enumerate(comparisons):
         own = corrected.get(place)
         if own is None:
             yield replace(comparison, verdict=None if comparison.family is None else "not settled")
             continue
-        yield replace(
-            comparison,
-            tests=replace(
-                comparison.tests,
-                adjusted=own.adjusted,
-                corrected_for=own.corrected_for,
-                cautious_adjusted=own.cautious_adjusted,
-                no_gap_adjusted=own.no_gap_adjusted,
-            ),
-            smallest_gap_in_family=own.smallest_gap,
-            verdict=own.verdict,
-            worse=own.worse,
-            no_gap=own.no_gap,
-            stands=own.stands,
-        )
+        tests = replace(comparison.tests, **{name: own.pop(name) for name in ADJUSTED})
+        smallest = own.pop("smallest_gap")
+        yield replace(comparison, tests=tests, smallest_gap_in_family=smallest, **own)
 
 
 def worse_off(verdict: Verdict, gap: float) -> WorseOff | None:

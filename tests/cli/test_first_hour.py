@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit.guesses import find_encodings, find_standardised, guess_step
-from recourse_audit.audit.questions import decisions_of
+from recourse_audit.audit.questions import read_decisions
 from recourse_audit.errors import InputError
 from recourse_audit.render import libraries
 from recourse_audit.settings import load_settings
@@ -118,7 +118,7 @@ def test_steps_are_round_and_whole_where_values_are() -> None:
 @pytest.mark.parametrize("answer", ["a*", "a*, a", "a*, b*", "a, b", "a*, b, c"])
 def test_names_of_decisions_that_cannot_be_meant_are_refused(answer: str) -> None:
     with pytest.raises(InputError):
-        decisions_of(2)(answer)
+        read_decisions(2, answer)
 
 
 def test_doctor_says_what_an_audit_costs(tmp_path: Path) -> None:
