@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from recourse_audit.bundle.manifest import count_results, read_id_key, read_manifest
-from recourse_audit.bundle.reader import open_stored_audit
+from recourse_audit.bundle.reader import arrow_table, open_stored_audit
 from recourse_audit.bundle.signature import read_public_key, read_signer
-from recourse_audit.bundle.tables import arrow_table
 from recourse_audit.bundle.verification import leftovers, verify_bundle
 from recourse_audit.errors import InputError, SettingsError, SubjectError
 from recourse_audit.records import Record

@@ -59,33 +59,29 @@ def agreement_of(
     """Compare everybody's decision on record with the model's on the whole graph."""
     name = settings.decision.recorded
     assert name is not None
-    people = np.arange(graph.person_count)
+    people, classes = np.arange(graph.person_count), decisions.classes
     decided = decisions.classes_of(decisions.everybody[people], people)
     compared = (recorded != NOT_RECORDED) & (decided != NOT_RECORDED)
     agreeing = compared & (recorded == decided)
     differing = np.flatnonzero(compared & ~agreeing)
     outside = _outside(graph.features, differing, np.flatnonzero(agreeing))
     named = Counter(graph.feature_names[column] for column in np.nonzero(outside)[1].tolist())
+    pairs = Counter(zip(recorded[compared].tolist(), decided[compared].tolist(), strict=True))
     return Agreement(
         column=name,
         compared=int(compared.sum()),
         agreeing=int(agreeing.sum()),
         unrecorded=int((recorded == NOT_RECORDED).sum()),
         undecided=int(((recorded != NOT_RECORDED) & (decided == NOT_RECORDED)).sum()),
-        by_class=_by_class(decisions.classes, recorded[compared], decided[compared]),
+        by_class=tuple(
+            DecidedAs(recorded=classes[record], decided=classes[decision], people=count)
+            for (record, decision), count in sorted(pairs.items())
+        ),
         by_group=_by_group(settings, graph, compared, agreeing),
         examples=_examples(graph, decisions, recorded, decided, differing),
         better=_better(decisions, recorded, decided, compared),
         outside=int(outside.any(axis=1).sum()),
         outside_features=tuple(name for name, _ in named.most_common(FEATURES_NAMED)),
-    )
-
-
-def _by_class(classes: tuple[str, ...], recorded: Ints, decided: Ints) -> tuple[DecidedAs, ...]:
-    pairs = Counter(zip(recorded.tolist(), decided.tolist(), strict=True))
-    return tuple(
-        DecidedAs(recorded=classes[record], decided=classes[decision], people=count)
-        for (record, decision), count in sorted(pairs.items())
     )
 
 

@@ -105,26 +105,16 @@ def _nodes_left(graph: Graph, removal: Removal) -> Ints:
     return np.unique(np.concatenate(([removal.subject], *ends)))
 
 
+@dataclass(frozen=True)
 class Effects:
     """Measures effects of removals on one graph with one model."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        batcher: QueryBatcher,
-        decisions: Decisions,
-        depth: int,
-        settings: CaveatSettings,
-        seed: int,
-    ) -> None:
-        self.graph = graph
-        self._decisions = decisions
-        self._batcher = batcher
-        self._depth = depth
-        self._settings = settings
-        self._seed = seed
-        column = settings.stratum
-        self._stratum = None if column is None else graph.attributes[column]
+    graph: Graph
+    batcher: QueryBatcher
+    decisions: Decisions
+    depth: int
+    settings: CaveatSettings
+    seed: int
 
     def measure(self, removals: Sequence[Removal]) -> list[tuple[Ints, AdjustedEffect | None]]:
         """For each removal, the confounding nodes and the effect with and without drawing them.
@@ -133,11 +123,11 @@ class Effects:
         a round of draws are packed together.
         """
         drawings = [
-            Drawing(removal=each, confounders=confounding_nodes(self.graph, each, self._depth))
+            Drawing(removal=each, confounders=confounding_nodes(self.graph, each, self.depth))
             for each in removals
         ]
         open_ = [drawing for drawing in drawings if len(drawing.confounders)]
-        for draws in rounds(self._settings.draws):
+        for draws in rounds(self.settings.draws):
             open_ = self.draw_on(open_, draws)
         return [(drawing.confounders, drawing.effect) for drawing in drawings]
 
@@ -147,10 +137,10 @@ class Effects:
             return []
         queries = [query for drawing in open_ for query in self._queries(drawing, draws)]
         unions, rows = zip(*queries, strict=True)
-        answers = self._batcher.ask(*side_by_side(unions, rows))
+        answers = self.batcher.ask(*side_by_side(unions, rows))
         asked = answers.reshape(len(open_), 2, -1, answers.shape[-1])
         for answer, drawing in zip(asked, open_, strict=True):
-            watched = self._decisions.rule.class_value(answer, drawing.removal.decision)
+            watched = self.decisions.rule.class_value(answer, drawing.removal.decision)
             self._take(drawing, watched)
         return [each for each in open_ if each.effect and each.effect.grade == "not_settled"]
 
@@ -175,16 +165,17 @@ class Effects:
         They are of the confounder's own kind. The first rows are the same, however many there are.
         """
         shape, kinds = (draws, len(confounders)), self.graph.kinds
-        generator = np.random.default_rng((self._seed, subject, SALT))
-        if self._stratum is not None:
-            alike = np.flatnonzero(self._stratum == self._stratum[subject])
+        generator = np.random.default_rng((self.seed, subject, SALT))
+        if self.settings.stratum is not None:
+            stratum = self.graph.attributes[self.settings.stratum]
+            alike = np.flatnonzero(stratum == stratum[subject])
             donors: Ints = alike[generator.integers(len(alike), size=shape)]
         else:
             donors = generator.integers(self.graph.person_count, size=shape)
         if kinds is not None:  # of other kinds, no column says who is alike
             own = kinds.of(confounders)
             low, high = kinds.starts[own], kinds.starts[own + 1]
-            others = np.random.default_rng((self._seed, subject, SALT, 1))
+            others = np.random.default_rng((self.seed, subject, SALT, 1))
             donors = np.where(own > 0, others.integers(low, high, size=shape), donors)
         return donors
 
@@ -197,7 +188,7 @@ class Effects:
             resolved = self._resolution(before, after)
             moves = np.where(np.abs(after - before) > resolved, after - before, 0.0)
             # A probability has 1 for a unit, a score its standard deviation.
-            smallest = self._settings.smallest_effect * self._decisions.spread
+            smallest = self.settings.smallest_effect * self.decisions.spread
             drawing.effect = effect_over(
                 float(moves[0]), moves[1:], smallest=smallest, resolved=float(resolved.max())
             )
@@ -208,9 +199,9 @@ class Effects:
         The noise is that of a logarithm; it moves a probability p by at most p (1 + |log p|) times
         as much, which is never more than 1.
         """
-        noise = noise_of(self._batcher)
-        largest = self._batcher.repeater.result.largest
-        if not self._decisions.rule.scores:
+        noise = noise_of(self.batcher)
+        largest = self.batcher.repeater.result.largest
+        if not self.decisions.rule.scores:
             return np.full(len(before), max(noise, largest))
         return np.maximum(noise * (1 + np.maximum(np.abs(before), np.abs(after))), largest)
 

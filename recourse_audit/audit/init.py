@@ -12,14 +12,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from recourse_audit.audit.guesses import (
-    find_encodings,
-    find_standardised,
-    guess_features,
-    guess_id,
-    guess_tie_columns,
-    is_protected,
-)
 from recourse_audit.audit.inspect import Inspection, inspect_with
 from recourse_audit.audit.load import Preprocessing, read_features
 from recourse_audit.audit.population import people_column
@@ -31,6 +23,12 @@ from recourse_audit.audit.sections import (
     decision_section,
     encoding_section,
     entries,
+    find_encodings,
+    find_standardised,
+    guess_features,
+    guess_id,
+    guess_tie_columns,
+    is_protected,
     is_score,
     model_section,
     name_classes,
@@ -42,11 +40,7 @@ from recourse_audit.audit.sections import (
 )
 from recourse_audit.errors import GraphError, InputError, ModelError, SettingsError
 from recourse_audit.graph.archives import kinds_in
-from recourse_audit.graph.columns import (
-    ColumnSummary,
-    check_is_file,
-    describe_columns,
-)
+from recourse_audit.graph.columns import ColumnSummary, check_is_file, describe_columns
 from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.graphml import survey_graphml
 from recourse_audit.graph.kinds import people_settings

@@ -1,8 +1,16 @@
-"""What a decision rests on: own data alone, own columns at a reference, kinds of ties removed."""
+"""What a decision rests on: own data alone, own columns at a reference, kinds of ties removed.
+
+Candidates for the reasons of a refusal follow from it: a column or a kind of tie is one if the
+model's answer moves noticeably towards a favourable decision without it, by at least
+`reasons.smallest` of its distance to the cut-off. So what the model ignores, and a kind of tie that
+counts *for* a person as a whole, can be none. A person confirms or rejects candidates; nothing here
+says what caused a decision.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -13,11 +21,11 @@ from recourse_audit.errors import LimitError, ModelError
 from recourse_audit.graph.computed import Computation
 from recourse_audit.graph.graph import Floats, Graph, Ints
 from recourse_audit.graph.neighbourhoods import spans
-from recourse_audit.model.batching import QueryBatcher
+from recourse_audit.model.batching import CLOSE, QueryBatcher, noise_of
 from recourse_audit.model.decisions import Decisions, Mask
 from recourse_audit.model.edited_graph import EditedGraph, SubjectAnswers
 from recourse_audit.model.edits import NO_ARCS, edits_of
-from recourse_audit.records.recourse import Part
+from recourse_audit.records.recourse import Option, Part, SetAction
 from recourse_audit.records.search import WholeGraph
 from recourse_audit.records.subject import (
     AnswerAlone,
@@ -28,6 +36,8 @@ from recourse_audit.records.subject import (
     OwnData,
     OwnPair,
     OwnTies,
+    ReasonCandidate,
+    SubjectReport,
 )
 from recourse_audit.recourse.attributes import (
     SAME,
@@ -39,6 +49,8 @@ from recourse_audit.recourse.attributes import (
     is_category,
     is_missing,
 )
+from recourse_audit.recourse.proxies import SAME as SAME_COLUMN
+from recourse_audit.recourse.proxies import ProxySearch
 from recourse_audit.search.influential_ties import AnswerEffects
 from recourse_audit.search.moexp import Naming
 from recourse_audit.search.pareto import round_figure, round_figures
@@ -422,3 +434,63 @@ def _size(edited: EditedGraph) -> int:
     if edited.batcher.model.signature.port("adjacency") is not None:
         return graph.node_count**2
     return len(graph.arc_source) + len(graph.loop_node) + graph.node_count
+
+
+# ---------------------------------------------------------------- candidates for reasons
+
+
+MOST_REASONS = 4
+
+
+class ReasonFinder:
+    """Chooses candidates from what a report knows of columns, kinds of ties and permitted moves."""
+
+    def __init__(self, audit: LoadedAudit) -> None:
+        settings = audit.settings
+        self._smallest = settings.reasons.smallest
+        # What rounding alone may move.
+        self._noise = CLOSE * noise_of(audit.batcher)
+        self._not_protected = settings.recourse.not_protected
+        self._proxy = cache(ProxySearch(audit.graph, settings.groups.attributes).of)
+
+    def find(self, report: SubjectReport) -> tuple[ReasonCandidate, ...]:
+        """At most four candidates, the strongest first; none for a favourable decision."""
+        own, recourse = report.own_data, report.recourse
+        if own is None or recourse is None or own.distance is None or own.distance <= 0:
+            return ()
+        parts = [(part, effect.moves) for part, effect in own.parts.items()]
+        least = max(self._smallest * own.distance, self._noise)
+        strong = [(part, moves) for part, moves in parts if moves is not None and moves >= least]
+        movable = {
+            measured.part
+            for measured in recourse.responsiveness
+            if measured.best_move is not None and measured.best_move >= least
+        }
+        movable |= {part for option in recourse.options for part in _parts_of(option)}
+        return tuple(
+            ReasonCandidate(
+                part=part,
+                moves=moves,
+                share=round_figure(moves / own.distance),
+                fixed=part not in movable,
+                proxy=self._find_proxy(part),
+            )
+            for part, moves in sorted(strong, key=lambda item: -item[1])[:MOST_REASONS]
+        )
+
+    def _find_proxy(self, part: Part) -> str:
+        """The protected attribute that a column is or gives away; "" if there is none."""
+        proxy = self._proxy(part.name) if part.what == "column" else None
+        if proxy is None or (part.name in self._not_protected and proxy[0] != SAME_COLUMN):
+            return ""
+        return proxy[1]
+
+
+def _parts_of(option: Option) -> set[Part]:
+    """The columns and kinds of ties that an option changes."""
+    return {
+        Part(what="column", name=action.attribute)
+        if isinstance(action, SetAction)
+        else Part(what="ties", name=action.kind)
+        for action in option.actions
+    }

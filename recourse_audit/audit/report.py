@@ -9,8 +9,7 @@ from recourse_audit.audit.caveats import Effects, caveats_on
 from recourse_audit.audit.comparators import ComparatorFinder
 from recourse_audit.audit.large_graphs import is_large, whole_answers
 from recourse_audit.audit.load import LoadedAudit, find_subjects
-from recourse_audit.audit.own_data import OwnDataReports, alone_answers
-from recourse_audit.audit.reasons import ReasonFinder
+from recourse_audit.audit.own_data import OwnDataReports, ReasonFinder, alone_answers
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
 from recourse_audit.graph.neighbourhoods import neighbourhood, spans

@@ -157,7 +157,7 @@ def _check_audit(audit: "Audit") -> Iterator[Check]:
 
 
 def _measure(audit: "Audit", workers: int | None) -> Iterator[Check]:
-    from recourse_audit.execute.estimate import measure_cost
+    from recourse_audit.execute.pipeline import measure_cost
     from recourse_audit.render.progress import SECONDS_ON_PAPER, duration
     from recourse_audit.render.text import number
 

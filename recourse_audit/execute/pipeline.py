@@ -3,7 +3,8 @@
 Killed at any moment, the same call resumes: chunks that were finished are not done again, and the
 files are written from them once all are there. What an audit is of is known by digests of
 everything that its results depend on, so that it is never resumed with something else. `replay`
-works out some subjects of a bundle again: a second auditor's check of the evidence.
+works out some subjects of a bundle again: a second auditor's check of the evidence. `measure_cost`
+works on some chunks of an audit and times them, to say what all of them will take.
 """
 
 import hashlib
@@ -46,11 +47,10 @@ from recourse_audit.bundle.manifest import (
     seal_bundle,
     versions,
 )
-from recourse_audit.bundle.reader import StoredAudit, open_stored_audit
+from recourse_audit.bundle.reader import StoredAudit, open_stored_audit, write_tables
 from recourse_audit.bundle.register import read_register
 from recourse_audit.bundle.signature import Signer
 from recourse_audit.bundle.store import CheckpointWriter, check_attributes, open_store, read_meta
-from recourse_audit.bundle.tables import write_tables
 from recourse_audit.errors import DocumentError, InputError, SettingsError
 from recourse_audit.execute.worker import (
     ChunkQueue,
@@ -276,14 +276,7 @@ def _begin_or_resume(bundle: BundleFolder, plan: _Plan, checkpoint: CheckpointWr
         meta["agreement"] = AGREEMENT.write(plan.agreement)
     checkpoint.begin(
         meta,
-        people_of(
-            audit.graph,
-            plan.decisions,
-            audit.recorded,
-            numbers,
-            plan.alone,
-            audit.outcomes,
-        ),
+        people_of(audit.graph, plan.decisions, audit.recorded, numbers, plan.alone, audit.outcomes),
         members_of(audit.graph, settings.groups),
         ties_of(audit.graph, settings.groups),
         plan.subjects.tolist(),
@@ -431,3 +424,66 @@ def _repeat(audit: LoadedAudit, subjects: Ints, drawn: set[int]) -> Iterator[tup
         for subject, report in reporter.on_block(part.block):
             if subject in wanted:
                 yield subject, SUBJECT.write(report)
+
+
+# ---------------------------------------------------------------- what it will take
+
+
+SALT = 31
+# How long to measure, in seconds; what has begun is finished.
+PATIENCE = 20.0
+# Further chunks may differ from those measured by this share, at least.
+LEAST_DOUBT = 0.25
+# What a further worker adds, compared with the first: workers share memory and caches.
+SHARE_OF_WORKER = 0.7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """How long each person takes one worker, in seconds: at best and at worst.
+
+    `begin` is how long everybody takes together before anybody is audited.
+    """
+
+    people: int
+    measured: int
+    begin: float
+    low: float
+    high: float
+
+    def total(self, workers: int, further: float) -> tuple[float, float]:
+        """Seconds for everybody with so many workers; `further` are per person, for pages."""
+        alike = (self.low + further) * self.people / workers
+        shared = (self.high + further) * self.people / (1 + SHARE_OF_WORKER * (workers - 1))
+        return self.begin + alike, self.begin + shared
+
+
+def measure_cost(audit: LoadedAudit, clock: Callable[[], float]) -> Cost:
+    """Audit people as `run` does, in drawn chunks, until it is known how long they take.
+
+    The first person warms up the runtime, and counts only if there is time for nobody else.
+    """
+    start = clock()
+    audit.model.reseed(audit.scope.seed)
+    audit, answers = ask_twice(audit, np.arange(audit.graph.person_count))
+    subjects = select_subjects(audit, answers, Selection())
+    reporter, begin = Reporter(audit, answers), clock() - start
+    parts = list(chunks_of(audit, subjects))
+    order = np.random.default_rng((audit.scope.seed, SALT)).permutation(len(parts))
+    paces: list[tuple[float, int]] = []
+    start = clock()
+    for place in [*order[:1], *order]:
+        part, pace = parts[place], paces[-1][0] if paces else PATIENCE
+        affordable = max(1, int(PATIENCE / 4 / max(pace, 1e-9)))
+        part = part.only(part.subjects[:affordable])
+        begun = clock()
+        count = sum(1 for _ in reporter.on_block(part.block))
+        paces.append(((clock() - begun) / count, count))
+        if clock() - start > PATIENCE:
+            break
+    times, counts = np.array(paces[1:] or paces).T
+    mean = float(np.average(times, weights=counts))
+    doubt = max(2 * float(times.std()) / max(len(times) - 1, 1) ** 0.5, LEAST_DOUBT * mean)
+    measured = int(counts.sum())
+    low, high = max(mean - doubt, 0.5 * mean), mean + doubt * (1 if len(times) > 1 else 4)
+    return Cost(people=len(subjects), measured=measured, begin=begin, low=low, high=high)

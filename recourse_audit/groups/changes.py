@@ -420,11 +420,10 @@ def read_served(store: sqlite3.Connection, population: Population) -> Served:
 def common_actions_of(inputs: Inputs, store: sqlite3.Connection) -> CommonActions:
     """The figures of all actions and sets that can be shown, with gaps between groups."""
     served = read_served(store, inputs.population)
-    if not served.actions or not inputs.design.outcomes:
-        nothing: Literal["few_people", "not_asked"] = (
-            "few_people" if served.actions else "not_asked"
-        )
-        return CommonActions(actions=(), sets=(), nothing=nothing)
+    if not served.actions:
+        return CommonActions(actions=(), sets=(), nothing="not_asked")
+    if not inputs.design.outcomes:
+        return CommonActions(actions=(), sets=(), nothing="few_people")
     sets = list(_choose_sets(inputs, served))
     single = [(number,) for number in range(len(served.actions))]
     groups = _count_served(inputs, served, [*single, *(chosen.actions for _, _, chosen in sets)])

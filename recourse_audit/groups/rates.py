@@ -221,12 +221,12 @@ def compare(yes: Mask, others: Mask, test: GapTest, alpha: float) -> RateGap:
     )
 
 
-def some(groups: list[Rates], name: RateName) -> list[Rate]:
+def list_rates(groups: list[Rates], name: RateName) -> list[Rate]:
     """A rate of the groups in which there is anybody."""
     return [rates[name] for rates in groups if name in rates and rates[name].of]
 
 
-def over(rate: Rate, base: Rate) -> float | None:
+def compute_ratio(rate: Rate, base: Rate) -> float | None:
     """A ratio of two rates from their counts, so that four fifths are not a digit below 0.8."""
     return rate.count * base.of / (rate.of * base.count) if base.count else None
 
@@ -236,18 +236,17 @@ def impact_ratios(
 ) -> Iterator[tuple[RateName, ImpactRatio]]:
     """The impact ratios of a known group; none if nobody of any is counted."""
     for name in IMPACTS:
-        for rate in some([own], name):
-            best = max(some(known, name), key=lambda each: each.share or 0.0)
-            highest = over(rate, best)
+        for rate in list_rates([own], name):
+            best = max(list_rates(known, name), key=lambda each: each.share or 0.0)
+            highest = compute_ratio(rate, best)
             if highest is not None:
-                reference = [over(rate, each) for each in some([base], name)]
+                reference = next(
+                    (compute_ratio(rate, each) for each in list_rates([base], name)), None
+                )
+                below = highest < four_fifths
                 yield (
                     name,
-                    ImpactRatio(
-                        highest=highest,
-                        reference=reference[0] if reference else None,
-                        below_four_fifths=highest < four_fifths,
-                    ),
+                    ImpactRatio(highest=highest, reference=reference, below_four_fifths=below),
                 )
 
 
@@ -255,7 +254,7 @@ def spreads(known: list[Rates]) -> Iterator[tuple[SpreadName, float]]:
     """How far the rates of known groups are apart, if all of them have one."""
     ends: dict[RateName, tuple[float, float]] = {}
     for name in RATES:
-        shares = [rate.share or 0.0 for rate in some(known, name)]
+        shares = [rate.share or 0.0 for rate in list_rates(known, name)]
         if len(shares) == len(known) > 1:
             ends[name] = min(shares), max(shares)
     if "selection_rate" in ends:

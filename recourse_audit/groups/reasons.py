@@ -1,7 +1,9 @@
-"""Candidates for reasons by group, and what the changes that people may make do to them.
+"""Of the refused people of each group: candidates for reasons, and approved comparators.
 
-Everybody counts who was refused and about whom the model was asked part by part. Figures are
-counted, not tested.
+Everybody counts who was refused and about whom the model was asked part by part. Comparators can be
+found for almost anybody, and more of them where a group has many approved people: so those in
+people's own group are counted too, as the control. Figures are counted, not tested; whether people
+alike on own data are decided differently is another question, with a test of its own.
 
 Notes
 -----
@@ -19,10 +21,17 @@ from itertools import combinations
 import numpy as np
 
 from recourse_audit.groups.measures import Inputs
+from recourse_audit.groups.population import NOWHERE
 from recourse_audit.groups.redraws import Ints, Mask
 from recourse_audit.groups.tables import Grouping, is_divisible
 from recourse_audit.records.group_figures import Rate
-from recourse_audit.records.groups import PartFigures, ReasonFigures, ReasonMeasure, ReasonPart
+from recourse_audit.records.groups import (
+    ComparatorRates,
+    PartFigures,
+    ReasonFigures,
+    ReasonMeasure,
+    ReasonPart,
+)
 from recourse_audit.records.recourse import Part
 
 ASKED = "SELECT number FROM subjects WHERE reasons IS NOT NULL"
@@ -114,3 +123,35 @@ def _count(
             groups = zip(table.labels, table.split(person), strict=True)
             by_group[table.name] = {name: rates(rows, kept) for name, rows in groups if rows.size}
     return ReasonFigures(overall=rates(slice(None), shown), by_group=by_group)
+
+
+# ---------------------------------------------------------------- approved comparators
+
+
+HAS_COMPARATORS = """SELECT number, json_array_length(value, '$.others') > 0,
+  json_array_length(value, '$.own') > 0
+  FROM subjects, json_each(document, '$.comparators.sets')
+  WHERE json_extract(value, '$.attribute') = ? AND json_extract(value, '$.group') != ''"""
+
+
+def comparators_of(
+    inputs: Inputs, store: sqlite3.Connection
+) -> dict[str, dict[str, ComparatorRates]]:
+    """By attribute and group, where both can be shown: a table needs enough of each answer."""
+    figures = {}
+    for grouping in inputs.design.single:
+        rows = np.array(store.execute(HAS_COMPARATORS, (grouping.name,)).fetchall(), np.int64)
+        if not rows.size or not grouping.outcomes:
+            continue
+        labels = np.full((2, inputs.population.people), NOWHERE)
+        labels[:, rows[:, 0]] = rows[:, 1:].T
+        if inputs.design.allows(grouping, "comparators", *labels):
+            people = [members[labels[0, members] >= 0] for members in grouping.members]
+            figures[grouping.name] = {
+                name: ComparatorRates(
+                    others=inputs.rate(labels[0, own] > 0), own=inputs.rate(labels[1, own] > 0)
+                )
+                for name, own in zip(grouping.labels, people, strict=True)
+                if own.size
+            }
+    return figures

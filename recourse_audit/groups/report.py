@@ -13,7 +13,6 @@ from threadpoolctl import threadpool_limits
 from recourse_audit.bundle.reader import StoredAudit
 from recourse_audit.errors import InputError
 from recourse_audit.groups.changes import common_actions_of, common_options_of, cut_off
-from recourse_audit.groups.comparators import comparators_of
 from recourse_audit.groups.error_rates import ErrorRateTables
 from recourse_audit.groups.inference import Inference
 from recourse_audit.groups.measures import (
@@ -28,11 +27,11 @@ from recourse_audit.groups.measures import (
 from recourse_audit.groups.own_data import own_data_of
 from recourse_audit.groups.population import read_population
 from recourse_audit.groups.rates import RateTables, scoring_tables
-from recourse_audit.groups.reasons import reasons_of
+from recourse_audit.groups.reasons import comparators_of, reasons_of
 from recourse_audit.groups.sweep import sweep_of
 from recourse_audit.groups.tables import Grouping, design_tables
 from recourse_audit.groups.verdicts import findings_of, give_verdicts
-from recourse_audit.records.group_figures import Group, Measure
+from recourse_audit.records.group_figures import Group
 from recourse_audit.records.groups import Communities, GroupReport, GroupTable, Overall
 from recourse_audit.settings import DecisionSettings, GroupSettings
 
@@ -143,13 +142,11 @@ def group_report(
 def _overall(inputs: Inputs, divisions: Divisions | None) -> Overall:
     audited = inputs.population.audited
     everyone = np.arange(audited.person.size)
-    decisions = outcomes = None
+    everybody = np.arange(inputs.population.people)
     # A handful of people is too few to show, whether it is a group or everybody.
-    if inputs.design.people:
-        everybody = np.arange(inputs.population.people)
-        decisions = decisions_of(inputs, everybody, everyone.size)
-    if divisions is not None:
-        outcomes = outcomes_of(inputs, everyone, divisions)
+    shown = inputs.design.people
+    decisions = decisions_of(inputs, everybody, everyone.size) if shown else None
+    outcomes = None if divisions is None else outcomes_of(inputs, everyone, divisions)
     # The change after which something failed may name people, and is cut off.
     reasons = Counter(error.split(" after ")[0] for error in audited.errors if decisions)
     return Overall(decisions=decisions, outcomes=outcomes, excluded=dict(sorted(reasons.items())))
@@ -184,7 +181,7 @@ def _table(
     compared = tuple(compare_groups(inputs, grouping, divisions, tick))
 
     # By how much ties inflate the variance of a group's share: the most of its comparisons.
-    inflation: dict[tuple[str, Measure], float] = {}
+    inflation: dict[tuple[str, str], float] = {}
     for each in compared:
         for key in ((each.group, each.measure), (each.reference, each.measure)):
             if each.precision is not None:
@@ -193,19 +190,17 @@ def _table(
     groups = []
     for cell, name in enumerate(grouping.labels):
         people, own, kinds = grouping.members[cell], audited[cell], grouping.kinds[cell]
-        outcomes = None
-        if divisions is not None:
-            outcomes = outcomes_of(inputs, own, divisions, inflation.get((name, "feasibility")))
+        refusals, options = (inflation.get((name, of)) for of in ("adverse_rate", "feasibility"))
         groups.append(
             Group(
                 name=name,
                 values=grouping.values[cell],
                 kinds=kinds,
                 pooled=grouping.pooled if kinds == ("pooled",) else 0,
-                decisions=decisions_of(
-                    inputs, people, own.size, inflation.get((name, "adverse_rate"))
-                ),
-                outcomes=outcomes,
+                decisions=decisions_of(inputs, people, own.size, refusals),
+                outcomes=None
+                if divisions is None
+                else outcomes_of(inputs, own, divisions, options),
             )
         )
     return GroupTable(

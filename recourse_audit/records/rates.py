@@ -106,9 +106,7 @@ def _fields(code: str, formula: str, source: str, names: str, outcomes: bool) ->
 
 RATES: dict[RateName, RateDefinition] = {
     code: RateDefinition(
-        counted=counted,
-        given=given,
-        **_fields(code, formula, source, names, source == MATRIX),
+        counted=counted, given=given, **_fields(code, formula, source, names, source == MATRIX)
     )
     for code, formula, counted, given, source, names in _RATES
 }

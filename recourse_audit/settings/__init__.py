@@ -18,13 +18,13 @@ from recourse_audit.errors import SettingsError
 from recourse_audit.settings.analysis import (
     FIRST_DRAWS,
     CaveatSettings,
-    ComparatorColumn,
     ComparatorSettings,
+    DecisionSettings,
     GroupSettings,
     ReasonSettings,
     SearchSettings,
+    check_rule,
 )
-from recourse_audit.settings.decision import DecisionSettings, check_rule
 from recourse_audit.settings.inputs import (
     ONE_SOURCE,
     DerivedSettings,
@@ -57,7 +57,6 @@ __all__ = [
     "FIRST_DRAWS",
     "AttributeRule",
     "CaveatSettings",
-    "ComparatorColumn",
     "ComparatorSettings",
     "ConditionSettings",
     "DecisionSettings",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
+from operator import eq, le
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
@@ -107,16 +108,12 @@ class EncodingSettings(Section):
     @property
     def codes(self) -> tuple[tuple[float, ...], ...]:
         count, width = len(self.all_labels), len(self.columns)
-        if self.kind == "thermometer":
-            first = width - count + 1
-            return tuple(
-                tuple(float(place < label + first) for place in range(width))
-                for label in range(count)
-            )
-        if width == 1 and self.kind != "one_hot":
+        if width == 1 and self.kind in ("ordinal", "binned"):
             return tuple((code,) for code in self.values or map(float, range(count)))
+        is_one, shift = (le, width - count) if self.kind == "thermometer" else (eq, 0)
         return tuple(
-            tuple(float(place == label) for place in range(width)) for label in range(count)
+            tuple(float(is_one(place, label + shift)) for place in range(width))
+            for label in range(count)
         )
 
 

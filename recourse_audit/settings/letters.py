@@ -17,10 +17,8 @@ from pydantic import (
 from recourse_audit.settings.policy import TieRule
 from recourse_audit.settings.section import BY_FORM, PLAIN, TABLE, Section, Share
 
-LANGUAGE = re.compile(r"[a-z]{2,3}(_[A-Z]{2})?")
+LANGUAGE = "[a-z]{2,3}(_[A-Z]{2})?"
 _LEVEL = re.compile(r"-?[0-9]+(\.[0-9]+)?")
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
-_CURRENCY = re.compile(r"[A-Z]{3}")
 COUNT = "{count}"
 
 
@@ -46,37 +44,26 @@ def _check_forms(forms: tuple[str, ...]) -> tuple[str, ...]:
     return forms
 
 
-def _check_text(text: str) -> str:
-    if not text.strip():
-        raise ValueError(f"needs text (got {text!r})")
-    return text
+def _check_form(form: str, needs: str) -> AfterValidator:
+    """Refuse a text that is not of a form as a whole."""
 
+    def check(text: str) -> str:
+        if not re.fullmatch(form, text):
+            raise ValueError(f"{needs} (got {text!r})")
+        return text
 
-def _check_language(language: str) -> str:
-    if not LANGUAGE.fullmatch(language):
-        raise ValueError(f"must be a language such as en or de (got {language!r})")
-    return language
-
-
-def _check_profile(profile: str) -> str:
-    if profile and not _NAME.fullmatch(profile):
-        raise ValueError(
-            "must be the name of a file in templates/profiles, without .toml: lower-case "
-            f"letters, digits, hyphens and underscores (got {profile!r})"
-        )
-    return profile
-
-
-def _check_currency(code: str) -> str:
-    if not _CURRENCY.fullmatch(code):
-        raise ValueError(f"must be a currency code of three letters (got {code!r})")
-    return code
+    return AfterValidator(check)
 
 
 Day = Annotated[str, BeforeValidator(_write_day), AfterValidator(_check_day)]
 Forms = Annotated[tuple[str, ...], BeforeValidator(_split_forms), AfterValidator(_check_forms)]
-Text = Annotated[str, AfterValidator(_check_text)]
-Language = Annotated[str, AfterValidator(_check_language)]
+Text = Annotated[str, _check_form(r"(?s).*\S.*", "needs text")]
+Language = Annotated[str, _check_form(LANGUAGE, "must be a language such as en or de")]
+Currency = Annotated[str, _check_form("[A-Z]{3}", "must be a currency code of three letters")]
+PROFILE = "must be the name of a file in templates/profiles, without .toml: lower-case letters, "
+Profile = Annotated[
+    str, _check_form("([a-z0-9][a-z0-9_-]*)?", f"{PROFILE}digits, hyphens and underscores")
+]
 
 
 class AuditSettings(Section):
@@ -206,7 +193,7 @@ class LetterSettings(Section):
     of the letters, or a table with one text per language."""
     language: Language = "en"
     """Language of the letters: en, de, fr, es, or one with a catalogue of your own."""
-    profile: Annotated[str, AfterValidator(_check_profile)] = ""
+    profile: Profile = ""
     """The legal profile: us-credit, eu, uk, generic if no law requires a letter, or one of your
     own. Drafts are generic until you choose; letters are not signed off before."""
     parts: tuple[Literal["notice", "options"], ...] = Field(
@@ -230,9 +217,7 @@ class LetterSettings(Section):
     fragile_share: Share = 0.5
     """Up to this share of tests, an option is fragile: a letter says that it is not reliable, it
     comes last, and it is not signed off without --accept fragile."""
-    currencies: dict[str, Annotated[str, AfterValidator(_check_currency)]] = Field(
-        default_factory=dict
-    )
+    currencies: dict[str, Currency] = Field(default_factory=dict)
     """Units that are money, with their currency codes: { euros = "EUR" }."""
 
     @field_validator("fragile_share")

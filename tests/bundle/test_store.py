@@ -18,8 +18,8 @@ from recourse_audit.audit.load import LoadedAudit, load_audit
 from recourse_audit.audit.own_data import alone_answers
 from recourse_audit.audit.population import communities_of, members_of, people_of, ties_of
 from recourse_audit.audit.report import reports_on
+from recourse_audit.bundle.reader import write_tables
 from recourse_audit.bundle.store import VERSION, CheckpointWriter, copy_table, open_store
-from recourse_audit.bundle.tables import write_tables
 from recourse_audit.errors import InputError
 from recourse_audit.records.bundle import COLUMNS
 from recourse_audit.records.codec import SUBJECT

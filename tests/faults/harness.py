@@ -18,7 +18,7 @@ from tests.faults.points import KILLED, Fault, Points, end, install
 
 PRELOADED = (
     "recourse_audit.api",
-    "recourse_audit.bundle.tables",
+    "recourse_audit.bundle.reader",
     "recourse_audit.cli.program",
     "recourse_audit.groups.report",
     "recourse_audit.execute.pipeline",
