@@ -92,7 +92,7 @@ def confounding_nodes(graph: Graph, removal: Removal, depth: int) -> Ints:
     sources = np.searchsorted(removal.nodes, graph.arc_source[arcs])
     targets = np.searchsorted(removal.nodes, graph.arc_target[arcs])
     ways = sorted(set(zip(sources.tolist(), targets.tolist(), strict=True)))
-    gone = np.flatnonzero(~np.isin(removal.nodes, _nodes_left(graph, removal)))
+    gone = np.flatnonzero(~np.isin(removal.nodes, _find_kept_nodes(graph, removal)))
     subject = int(np.searchsorted(removal.nodes, removal.subject))
     places = confounding_places(
         tuple(ways), len(removal.nodes), subject, tuple(gone.tolist()), depth
@@ -100,7 +100,7 @@ def confounding_nodes(graph: Graph, removal: Removal, depth: int) -> Ints:
     return removal.nodes[list(places)]
 
 
-def _nodes_left(graph: Graph, removal: Removal) -> Ints:
+def _find_kept_nodes(graph: Graph, removal: Removal) -> Ints:
     ends = (graph.pair_low[removal.kept], graph.pair_high[removal.kept])
     return np.unique(np.concatenate(([removal.subject], *ends)))
 
@@ -151,7 +151,7 @@ class Effects:
         """
         removal, first = drawing.removal, not drawing.watched.size
         donors = self._donors(removal.subject, drawing.confounders, draws)[drawing.draws :]
-        kept = _nodes_left(self.graph, removal)
+        kept = _find_kept_nodes(self.graph, removal)
         for nodes, pairs in ((removal.nodes, removal.pairs), (kept, removal.kept)):
             union = with_pairs(self.graph, nodes, pairs)
             members = np.repeat(union.nodes[None], len(donors) + first, axis=0)

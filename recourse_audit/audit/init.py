@@ -278,9 +278,6 @@ def _read_formula(text: str) -> dict[str, str]:
     return {"name": name.strip(), "formula": formula.strip()}
 
 
-# ---------------------------------------------------------------- several kinds of nodes
-
-
 def name_files(nodes: Sequence[str], edges: Sequence[str]) -> dict[str, Path]:
     """The files that options name, by their keys: FILE, or KIND=FILE for each of several."""
     files: dict[str, Path] = {}
@@ -355,9 +352,6 @@ def _table_lines(given: Mapping[str, Any], folder: Path) -> list[str]:
             given_path = {"path": relative_path(table["path"], folder)}
             lines += [f"[graph.{section}.{name_key(name)}]", *entries({**table, **given_path}), ""]
     return lines[:-1]
-
-
-# ---------------------------------------------------------------- what columns may mean
 
 
 def _guess_columns(

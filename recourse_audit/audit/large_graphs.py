@@ -302,7 +302,7 @@ class LargeGraph:
         best: tuple[float, Blocks] | None = None
         for size in self._limits.sizes:
             blocks = Blocks(self._fields, order, ring, size)
-            sampled = [blocks.around(place) for place in places]
+            sampled = [blocks.find_block(place) for place in places]
             cost = float(np.mean([block.arcs / len(block.nodes) for block in sampled])) * len(order)
             if best is None or cost * self._limits.worth < best[0]:
                 best = cost, blocks
@@ -368,7 +368,7 @@ class Blocks:
                 middle = (low + high) // 2
                 waiting += [(middle, high), (low, middle)]
 
-    def around(self, place: int) -> BlockQuery:
+    def find_block(self, place: int) -> BlockQuery:
         """The block of the node at some place in the order."""
         low, high = 0, len(self._order)
         while (query := self._try(low, high)) is None:

@@ -436,9 +436,6 @@ def _size(edited: EditedGraph) -> int:
     return len(graph.arc_source) + len(graph.loop_node) + graph.node_count
 
 
-# ---------------------------------------------------------------- candidates for reasons
-
-
 MOST_REASONS = 4
 
 

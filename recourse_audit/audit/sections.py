@@ -263,9 +263,6 @@ def quote(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-# ---------------------------------------------------------------- guesses
-
-
 ID_NAMES = ("id", "node", "node_id", "name", "person", "customer", "account")
 END_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("a", "b"))
 KIND_NAMES = ("kind", "type", "edge_type", "tie_type", "relation", "relationship")

@@ -123,9 +123,6 @@ def checksums_text(folder: Path, digests: dict[str, str]) -> str:
     return "".join(f"{value}  {name}\n" for name, value in sorted(whole.items()))
 
 
-# ---------------------------------------------------------------- the manifest of a bundle
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """What the manifest says besides the files; with `id_key`, also the ids, hashed with it."""
@@ -211,9 +208,6 @@ def read_id_key(path: Path) -> bytes:
             "as from `openssl rand 32`"
         )
     return key
-
-
-# ---------------------------------------------------------------- pages and letters
 
 
 class DerivedFolder:
@@ -355,9 +349,6 @@ class NewFolder:
         os.sync()
         self._journal.unlink()
         sync(self._path)
-
-
-# ---------------------------------------------------------------- the log
 
 
 class RunLog:

@@ -275,9 +275,6 @@ def _fill_from_checkpoint(
         ) from None
 
 
-# ---------------------------------------------------------------- tables for other programs
-
-
 ROWS_TOGETHER = 10_000
 
 

@@ -128,9 +128,6 @@ SCHEMA = (
 )
 
 
-# ---------------------------------------------------------------- both databases
-
-
 class Result(NamedTuple):
     """What was found about one subject: the document as it is kept, and the report in it."""
 
@@ -220,9 +217,6 @@ def read_version(store: sqlite3.Connection) -> int:
     """The version of the program's tables that a database has; 0 if it has none."""
     [[version]] = store.execute("PRAGMA user_version").fetchall()
     return int(version)
-
-
-# ---------------------------------------------------------------- the checkpoint
 
 
 class Checkpoint:
@@ -349,9 +343,6 @@ def _leave_no_trace(path: Path) -> Iterator[None]:
             shared_memory.unlink(missing_ok=True)
         if log not in there and log.exists() and not log.stat().st_size:
             log.unlink()
-
-
-# ---------------------------------------------------------------- the store
 
 
 def fill_store(store: sqlite3.Connection, checkpoint: Checkpoint) -> Iterator[Result]:

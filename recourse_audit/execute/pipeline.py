@@ -426,9 +426,6 @@ def _repeat(audit: LoadedAudit, subjects: Ints, drawn: set[int]) -> Iterator[tup
                 yield subject, SUBJECT.write(report)
 
 
-# ---------------------------------------------------------------- what it will take
-
-
 SALT = 31
 # How long to measure, in seconds; what has begun is finished.
 PATIENCE = 20.0

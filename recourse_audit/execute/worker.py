@@ -160,9 +160,6 @@ class ChunkQueue:
         return self._chunks.pop(chunk) if complete else None
 
 
-# ---------------------------------------------------------------- what workers share
-
-
 def share_graph(folder: Path, graph: Graph) -> Graph:
     """Write every array into the folder; the graph with names of files in place of its arrays.
 
@@ -388,9 +385,6 @@ def _with_absolute_paths(settings: Settings) -> Settings:
     """The same settings for a process that was started elsewhere."""
     document = settings.model_dump(by_alias=True)
     return Settings.model_validate(document, context={"folder": Path().resolve()})
-
-
-# ---------------------------------------------------------------- who works
 
 
 class Executor(Protocol):

@@ -76,7 +76,7 @@ class ErrorRateTables:
         self._scoring = scoring
         self._with_outcome = self._population.came_true != NOT_KNOWN
         self._everybody = np.arange(self._population.people)
-        self._refused_known = self.enough_known(self._everybody, REFUSED)
+        self._refused_known = self.knows_enough(self._everybody, REFUSED)
         self._edges = NO_BINS
         if self._with_score.any():
             self._edges = edges_of(self._population.score[self._with_score])
@@ -129,7 +129,7 @@ class ErrorRateTables:
         of = int((self._population.decided[people] == decision).sum())
         return self._people(people, decision).size, of
 
-    def enough_known(self, people: Ints, decision: int) -> bool:
+    def knows_enough(self, people: Ints, decision: int) -> bool:
         """Whether the outcomes of nearly all of those on whom this was decided are known."""
         known, of = self._count(people, decision)
         return known > 0 and known >= LEAST_KNOWN * of
@@ -243,7 +243,7 @@ class ErrorRateTables:
     def _rates(self, people: Ints, table: str | None) -> ErrorRates:
         parts, edges = self._shown[table]
         good_refused = None
-        if "good_refused" in parts and self.enough_known(people, REFUSED):
+        if "good_refused" in parts and self.knows_enough(people, REFUSED):
             details = "good_refused_details" in parts
             good_refused = self._good_refused(people, details=details)
         return ErrorRates(

@@ -291,9 +291,6 @@ def _cost_curve(costs: Floats, grid: Sequence[float]) -> tuple[CostPoint, ...]:
     )
 
 
-# ---------------------------------------------------------------- comparisons
-
-
 def measures_of(grouping: Grouping, divisions: Divisions | None) -> list[Measure]:
     """What a table compares groups in; crossed or without outcomes, in fewer measures."""
     if divisions is None:

@@ -114,11 +114,11 @@ def _tables(
                 if members.size
             },
             gaps=gaps,
-            carried={} if grouping.crossed else dict(_carried(gaps)),
+            carried={} if grouping.crossed else dict(_find_carried(gaps)),
         )
 
 
-def _carried(gaps: Sequence[OwnDataGap]) -> Iterator[tuple[str, Carried]]:
+def _find_carried(gaps: Sequence[OwnDataGap]) -> Iterator[tuple[str, Carried]]:
     by_group = {(gap.group, gap.measure): gap for gap in gaps}
     for group in dict.fromkeys(gap.group for gap in gaps):
         both = [by_group.get((group, measure)) for measure in ("given_alone", "alone")]
@@ -143,9 +143,6 @@ def _rates(inputs: Inputs, people: Ints, *, no_option: bool) -> OwnDataRates:
         approved_alone=inputs.rate(decided[alone == FAVOURABLE] == REFUSED),
         no_option=inputs.rate(labels[labels != NOWHERE] == ALONE_NO_OPTION) if no_option else None,
     )
-
-
-# ---------------------------------------------------------------- gaps
 
 
 def _drafts(inputs: Inputs, grouping: Grouping, decided_on: Mask) -> Iterator[Draft]:
@@ -188,24 +185,21 @@ def refused_given_alone(population: Population, among: Mask) -> Floats | None:
     return values
 
 
-# ---------------------------------------------------------------- ties
-
-
 def ties_of(inputs: Inputs, grouping: Grouping) -> GroupTies | None:
     """How far ties keep to one's own group, and how well the groups of neighbours tell one's own.
 
     Among people of known groups; None if only a few ties keep to groups, or only a few do not.
     """
     network = inputs.population.network
-    if len(grouping.known) < 2:
+    if len(grouping.comparable) < 2:
         return None
-    known = np.isin(grouping.cell, grouping.known)
+    known = np.isin(grouping.cell, grouping.comparable)
     neighbours = network.ties @ known.astype(np.float64)
     there = np.flatnonzero(known & (neighbours > 0))
     _, part = np.unique(network.parts(PARTS)[there], return_inverse=True)
     same = np.zeros(known.size)
     told = {}
-    for cell in grouping.known:
+    for cell in grouping.comparable:
         member = grouping.cell == cell
         of_group = network.ties @ member.astype(np.float64)
         same += member * of_group

@@ -110,7 +110,7 @@ class RateTables:
         parts = self.errors.parts(table) | ({"scoring_rate"} if table in self.scoring else set())
         for name, rate in RATES.items():
             needed, decisions = NEEDED[rate.given]
-            known = (self.errors.enough_known(side, each) for side in sides for each in decisions)
+            known = (self.errors.knows_enough(side, each) for side in sides for each in decisions)
             if needed <= parts and all(known):
                 yield name, rate.given, self._who[rate.counted]
 
@@ -129,7 +129,7 @@ class RateTables:
             name: self._rates(people, grouping.name, inflation[name])
             for name, people in zip(grouping.labels, grouping.members, strict=True)
         }
-        known = [rates[grouping.labels[cell]] for cell in grouping.known]
+        known = [rates[grouping.labels[cell]] for cell in grouping.comparable]
         base = {} if grouping.reference is None else rates[grouping.labels[grouping.reference]]
         line = self.inputs.settings.four_fifths
         return RateTable(
@@ -137,7 +137,7 @@ class RateTables:
             by_group=rates,
             impact_ratios={
                 grouping.labels[cell]: dict(impact_ratios(own, known, base, line))
-                for cell, own in zip(grouping.known, known, strict=True)
+                for cell, own in zip(grouping.comparable, known, strict=True)
             },
             pairs=tuple(pairs),
             spreads=dict(spreads(known)),

@@ -125,9 +125,6 @@ def _count(
     return ReasonFigures(overall=rates(slice(None), shown), by_group=by_group)
 
 
-# ---------------------------------------------------------------- approved comparators
-
-
 HAS_COMPARATORS = """SELECT number, json_array_length(value, '$.others') > 0,
   json_array_length(value, '$.own') > 0
   FROM subjects, json_each(document, '$.comparators.sets')

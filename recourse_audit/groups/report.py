@@ -161,7 +161,7 @@ def _compare_tables(
         for each in design.groupings
     ]
     pairs = sum(
-        len(measures_of(grouping, divisions)) * max(0, len(grouping.known) - 1)
+        len(measures_of(grouping, divisions)) * max(0, len(grouping.comparable) - 1)
         for grouping, divisions in every
         if grouping.reference is not None
     )

@@ -132,7 +132,7 @@ class _Sweep:
         ):
             steps = [*steps, force]
         steps.sort(key=lambda step: self._sign * self._thresholds[step])
-        counts, names, known = self._count(grouping), grouping.labels, grouping.known
+        counts, names, known = self._count(grouping), grouping.labels, grouping.comparable
         refused, of = counts[:, steps], counts[:, -1:]
         shares, others = 1 - refused / np.maximum(of, 1), np.full((2, len(steps)), np.nan)
         base = grouping.reference

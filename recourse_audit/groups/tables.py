@@ -95,7 +95,7 @@ class Grouping:
         return [", ".join(values) for values in self.values]
 
     @cached_property
-    def known(self) -> list[int]:
+    def comparable(self) -> list[int]:
         """The groups that can be compared: their people have a value, and nobody was added."""
         return [cell for cell, kinds in enumerate(self.kinds) if {*kinds} == {"known"}]
 
@@ -103,7 +103,7 @@ class Grouping:
         """Each group that is compared with the reference, and who of both is among some people."""
         if self.reference is not None:
             names, members = self.labels, [people[among[people]] for people in self.members]
-            for cell in self.known:
+            for cell in self.comparable:
                 if cell != self.reference:
                     sides = members[cell], members[self.reference]
                     yield Pair(names[cell], names[self.reference], *sides)
@@ -278,7 +278,7 @@ def _find_reference(
     It is the group that the settings name, or else the largest known group; in a crossed table the
     group of both references, or else the largest.
     """
-    known = grouping.known
+    known = grouping.comparable
     if len(known) < 2:
         return None, "few_groups"
     wanted: tuple[str | None, ...] = (settings.reference.get(grouping.name),)

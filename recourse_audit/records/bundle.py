@@ -195,9 +195,6 @@ class RunResult(Record):
     problem: str
 
 
-# ---------------------------------------------------------------- signed letters
-
-
 # What speaks against signing a letter off, each to be accepted by its own word.
 _Early = Literal["fragile", "incomplete", "no-reason", "profile"]
 Cause = Literal[_Early, "ties-only", "unchecked", "unnamed", "unreviewed"]
@@ -248,9 +245,6 @@ class SignedLetter(Record):
     reasons: tuple[StatedReason, ...]
     recipient: tuple[str, ...]
     details: tuple[str | None, ...]
-
-
-# ---------------------------------------------------------------- rows of the store
 
 
 # (person's number, attribute, group); "" is unknown.

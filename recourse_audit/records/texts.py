@@ -48,9 +48,6 @@ def same_name(name: str, other: str) -> bool:
     return "".join(words_of(name)) == "".join(words_of(other))
 
 
-# ---------------------------------------------------------------- cells
-
-
 Cell = str | int | float | bool | None
 FULL_WIDTH = (
     "\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}"

@@ -188,9 +188,6 @@ class GroupSettings(Section):
         return self
 
 
-# ---------------------------------------------------------------- the decision
-
-
 class CutOffBy(Section):
     """A cut-off for each value of a column."""
 

@@ -139,7 +139,7 @@ def test_the_block_of_a_node_is_found_without_the_others(tmp_path: Path) -> None
     blocks = Blocks(fields_of(audit), order, "counted", 100)
     where = {node: block.nodes.tolist() for block in blocks for node in block.nodes.tolist()}
     for place in (0, 77, PEOPLE - 1):
-        assert blocks.around(place).nodes.tolist() == where[int(order[place])]
+        assert blocks.find_block(place).nodes.tolist() == where[int(order[place])]
 
 
 @pytest.mark.parametrize(("model", "ring"), [("gcn", "counted"), ("sage", "bare")])
