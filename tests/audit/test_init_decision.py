@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.audit.sections import find_encodings
+from recourse_audit.audit.init import find_encodings
 from recourse_audit.settings import load_settings
 from tests.command import command, one_line
 from tests.onnx_models import sum_network

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recourse_audit.audit.init import find_encodings, find_standardised
 from recourse_audit.audit.questions import read_decisions
-from recourse_audit.audit.sections import find_encodings, find_standardised, guess_step
+from recourse_audit.audit.sections import guess_step
 from recourse_audit.errors import InputError
 from recourse_audit.render import libraries
 from recourse_audit.settings import load_settings
