@@ -138,15 +138,12 @@ def _better(
     """The other cut-off, or the other order of classes, that explains most of the disagreement."""
     agreeing = int((recorded == decided)[compared].sum())
     needed = agreeing + EXPLAINS * (int(compared.sum()) - agreeing)
-    candidates = [
-        rule
-        for rule in (
-            _better_cut_off(decisions, recorded, compared),
-            _better_order(decisions.classes, recorded[compared], decided[compared]),
-        )
-        if rule is not None and rule.agreeing > agreeing and rule.agreeing >= needed
-    ]
-    return max(candidates, key=lambda rule: rule.agreeing, default=None)
+    rules = (
+        _better_cut_off(decisions, recorded, compared),
+        _better_order(decisions.classes, recorded[compared], decided[compared]),
+    )
+    able = [r for r in rules if r is not None and r.agreeing > agreeing and r.agreeing >= needed]
+    return max(able, key=lambda rule: rule.agreeing, default=None)
 
 
 def _better_cut_off(decisions: Decisions, recorded: Ints, compared: Mask) -> BetterRule | None:

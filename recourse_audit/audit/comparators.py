@@ -15,7 +15,7 @@ equality; an empty cell equals no value.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,28 +41,23 @@ MOST_COMPARED = 2048
 MISSING = -1
 
 
-@dataclass(frozen=True, slots=True)
 class _Column:
     """A column, and everybody's places in it: ranks times `1 / scale`, or numbers of categories."""
 
-    told: ComparatorColumn
-    values: NDArray[Any]
-    units: Attribute | None
-    places: Indices
-    scale: float = 0.0
-
-    @classmethod
-    def read(
-        cls, told: ComparatorColumn, values: NDArray[Any], units: Attribute | None
-    ) -> "_Column":
+    def __init__(
+        self, told: ComparatorColumn, values: NDArray[Any], units: Attribute | None
+    ) -> None:
+        self.told, self.values, self.units = told, values, units
         if units is None:
-            places, _ = _number("" if is_missing(label) else label for label in values.tolist())
-            return cls(told, values, units, places)
+            self.places, _ = _number(
+                "" if is_missing(label) else label for label in values.tolist()
+            )
+            return
         known = np.isfinite(values.astype(np.float64))
         ordered = np.sort(values[known])
         ranks = sum(np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
-        places = np.where(known, ranks, MISSING).astype(np.int32)
-        return cls(told, values, units, places, 0.5 / max(1, ordered.size))
+        self.places = np.where(known, ranks, MISSING).astype(np.int32)
+        self.scale = 0.5 / max(1, ordered.size)
 
     def distances(self, person: int, people: Ints) -> Floats:
         """How far some people are from a person, from 0 to 1."""
@@ -129,7 +124,7 @@ class ComparatorFinder:
             told = ComparatorColumn(name=name, unit=units.unit if units else "")
             if name in declared:
                 told = replace(told, **declared[name].model_dump())
-            self._columns.append(_Column.read(told, people_column(graph, name), units))
+            self._columns.append(_Column(told, people_column(graph, name), units))
 
     def find(self, person: int) -> Comparators:
         """The nearest comparators of a person from each group, or why nobody was looked for."""
