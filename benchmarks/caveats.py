@@ -24,7 +24,7 @@ from recourse_audit.graph.graph import Floats
 from recourse_audit.records.search import SearchResult
 from recourse_audit.records.subject import AdjustedEffect
 from recourse_audit.search.evaluation import Scope
-from recourse_audit.settings import FIRST_DRAWS, CaveatSettings
+from recourse_audit.settings.analysis import FIRST_DRAWS, CaveatSettings
 
 DEPTH = 2
 WARM_UP = 2

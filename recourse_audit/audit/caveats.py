@@ -39,7 +39,7 @@ from recourse_audit.model.queries import Union, side_by_side, with_pairs
 from recourse_audit.records.search import SearchResult, TreeNumbers
 from recourse_audit.records.subject import AdjustedEffect, Caveat, CaveatText, Grade
 from recourse_audit.search.pareto import round_figure
-from recourse_audit.settings import FIRST_DRAWS, CaveatSettings
+from recourse_audit.settings.analysis import FIRST_DRAWS, CaveatSettings
 
 # After each round there are so many times the draws that there were before it.
 GROWTH = 4

@@ -44,14 +44,8 @@ from recourse_audit.graph.tables import find_kind, survey
 from recourse_audit.model.kind_roles import is_input_of
 from recourse_audit.model.roles import Signature
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.settings import (
-    DerivedSettings,
-    EncodingSettings,
-    GraphSettings,
-    ModelSettings,
-    first_problem,
-)
-from recourse_audit.settings.section import is_file, near_matches
+from recourse_audit.settings import DerivedSettings, EncodingSettings, GraphSettings, ModelSettings
+from recourse_audit.settings.section import first_problem, is_file, near_matches
 
 MOST_GROUPS = 12
 ID_NAMES = ("id", "node", "node_id", "name", "person", "customer", "account")

@@ -16,7 +16,6 @@ from pydantic.main import IncEx
 
 from recourse_audit.errors import SettingsError
 from recourse_audit.settings.analysis import (
-    FIRST_DRAWS,
     CaveatSettings,
     ComparatorSettings,
     DecisionSettings,
@@ -54,10 +53,8 @@ from recourse_audit.settings.policy import (
 from recourse_audit.settings.section import Section, check_numbers, first_problem, read_toml
 
 __all__ = [
-    "FIRST_DRAWS",
     "AttributeRule",
     "CaveatSettings",
-    "ComparatorSettings",
     "ConditionSettings",
     "DecisionSettings",
     "DerivedSettings",
@@ -77,7 +74,6 @@ __all__ = [
     "SubjectColumn",
     "TieRule",
     "fingerprint_text",
-    "first_problem",
     "load_bundle_settings",
     "load_settings",
     "parse_settings",
