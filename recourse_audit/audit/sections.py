@@ -25,17 +25,9 @@ REFUSALS = frozenset(
     | {"bad", "false", "0", "0.0", "fail", "failed", "negative", "n", "f"}
 )
 # What a bad outcome is called; of several values, the first that is not called so may be good.
-FAILURES = REFUSALS | {
-    "default",
-    "defaulted",
-    "late",
-    "loss",
-    "lost",
-    "charged off",
-    "left",
-    "2",
-    "2.0",
-}
+FAILURES = REFUSALS.union(
+    ("default", "defaulted", "late", "loss", "lost", "charged off", "left", "2", "2.0")
+)
 MOST_SHOWN, MOST_NAMED = 6, 200
 ENCODED = {
     "one_hot": "they are 0 or 1, and one of them is 1 in every row",

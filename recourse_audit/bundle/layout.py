@@ -36,15 +36,9 @@ MARKER = ".recourse-audit"
 BUNDLE = "bundle"
 SETTINGS, STORE, LOG = "settings.json", "store.sqlite", "run.jsonl"
 CHECKPOINT = "work.sqlite"
+TABLES = {f"data/subjects.{ending}": ending for ending in ("jsonl", "csv", "parquet")}
 # What every finished bundle has; the comparison of groups only if there are protected attributes.
-FILES = (
-    MARKER,
-    STORE,
-    SETTINGS,
-    "data/subjects.jsonl",
-    "data/subjects.csv",
-    "data/subjects.parquet",
-)
+FILES = (MARKER, STORE, SETTINGS, *TABLES)
 GROUP_REPORT = "groups.json"
 MANIFEST, SIGNATURE, CHECKSUMS = "manifest.json", "manifest.sig", "checksums.txt"
 # What is made from a finished bundle, each with a manifest of its own; where it waits until it is

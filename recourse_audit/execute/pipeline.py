@@ -32,6 +32,7 @@ from recourse_audit.bundle.layout import (
     GROUP_REPORT,
     SETTINGS,
     STORE,
+    TABLES,
     BundleFolder,
     remove_if_empty,
     writing,
@@ -346,8 +347,7 @@ def _seal(
     settings, count = plan.audit.settings, len(plan.subjects)
     progress.stage("Writing the tables")
     bundle.write(SETTINGS, plan.settings)
-    names = {f"data/subjects.{ending}": ending for ending in ("jsonl", "csv", "parquet")}
-    names[STORE] = "sqlite"
+    names = {**TABLES, STORE: "sqlite"}
     files = {ending: bundle.work / f"new.{ending}" for ending in names.values()}
     write_tables(checkpoint, settings, files)
     for name, ending in names.items():
