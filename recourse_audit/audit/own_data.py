@@ -68,6 +68,7 @@ MOST_PAIRED = 8
 MOST_PAIRS = 3
 # References and percentiles are those of at most so many people, evenly spaced in the node table.
 MOST_PEOPLE = 2**20
+MOST_REASONS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -434,9 +435,6 @@ def _size(edited: EditedGraph) -> int:
     if edited.batcher.model.signature.port("adjacency") is not None:
         return graph.node_count**2
     return len(graph.arc_source) + len(graph.loop_node) + graph.node_count
-
-
-MOST_REASONS = 4
 
 
 class ReasonFinder:

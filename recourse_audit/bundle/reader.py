@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 # The folders of a bundle that are read; the others are checked by those who write or verify them.
 READ = ("data", "work")
 RESTORE = "restore it, or run the audit again into another --out"
+ROWS_TOGETHER = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,9 +274,6 @@ def _fill_from_checkpoint(
             f"{bundle.folder}: the checkpoint of finished work cannot be read ({error}); rerun the "
             "same `run` command to resume, or start over with --fresh"
         ) from None
-
-
-ROWS_TOGETHER = 10_000
 
 
 def write_tables(checkpoint: Checkpoint, settings: Settings, files: dict[str, Path]) -> None:

@@ -85,6 +85,13 @@ WORDS = {
     "preprocessing": "the pipeline of preprocessing",
     "candidates": "the file of candidates",
 }
+SALT = 31
+# How long to measure, in seconds; what has begun is finished.
+PATIENCE = 20.0
+# Further chunks may differ from those measured by this share, at least.
+LEAST_DOUBT = 0.25
+# What a further worker adds, compared with the first: workers share memory and caches.
+SHARE_OF_WORKER = 0.7
 
 
 def inputs_of(audit: LoadedAudit) -> Inputs:
@@ -384,9 +391,6 @@ def _count_statuses(bundle: BundleFolder, plan: _Plan) -> dict[RecourseStatus, i
     return statuses
 
 
-SALT = 31
-
-
 def replay(
     folder: Path, audit: LoadedAudit, settings: Path, count: int, seed: int
 ) -> Iterator[str]:
@@ -403,14 +407,7 @@ def replay(
     yield from (f"{settings}: {words} is not what was audited" for words in different)
     if different:
         return
-    drawn = np.random.default_rng((seed, SALT)).permutation(subjects)[:count]
-    for subject, document in _repeat(audit, subjects, set(drawn.tolist())):
-        if document != documents[subject]:
-            yield f"store.sqlite: {audit.graph.ids[subject]}: a replay finds something else"
-
-
-def _repeat(audit: LoadedAudit, subjects: Ints, drawn: set[int]) -> Iterator[tuple[int, str]]:
-    """The documents of some subjects, as a worker makes them."""
+    drawn = {*np.random.default_rng((seed, SALT)).permutation(subjects)[:count].tolist()}
     audit.model.reseed(audit.scope.seed)
     audit, answers = ask_twice(audit, np.arange(audit.graph.person_count))
     reporter = Reporter(audit, answers, alone_answers(audit, audit.rule.over(answers)))
@@ -422,17 +419,8 @@ def _repeat(audit: LoadedAudit, subjects: Ints, drawn: set[int]) -> Iterator[tup
         part = chunk.only(wanted) if audit.probes.deterministic else chunk
         audit.model.reseed(audit.scope.seed)
         for subject, report in reporter.on_block(part.block):
-            if subject in wanted:
-                yield subject, SUBJECT.write(report)
-
-
-SALT = 31
-# How long to measure, in seconds; what has begun is finished.
-PATIENCE = 20.0
-# Further chunks may differ from those measured by this share, at least.
-LEAST_DOUBT = 0.25
-# What a further worker adds, compared with the first: workers share memory and caches.
-SHARE_OF_WORKER = 0.7
+            if subject in wanted and SUBJECT.write(report) != documents[subject]:
+                yield f"store.sqlite: {audit.graph.ids[subject]}: a replay finds something else"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

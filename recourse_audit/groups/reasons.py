@@ -44,6 +44,10 @@ LEVELS = f"""SELECT what, name, number, sum(change), sum(reason) FROM (
     UNION ALL SELECT {PART}, number, 0, 1 + json_extract(value, '$.fixed')
     FROM subjects, json_each(document, '$.reasons')
   ) GROUP BY what, name, number"""  # noqa: S608
+HAS_COMPARATORS = """SELECT number, json_array_length(value, '$.others') > 0,
+  json_array_length(value, '$.own') > 0
+  FROM subjects, json_each(document, '$.comparators.sets')
+  WHERE json_extract(value, '$.attribute') = ? AND json_extract(value, '$.group') != ''"""
 
 
 def reasons_of(
@@ -123,12 +127,6 @@ def _count(
             groups = zip(table.labels, table.split(person), strict=True)
             by_group[table.name] = {name: rates(rows, kept) for name, rows in groups if rows.size}
     return ReasonFigures(overall=rates(slice(None), shown), by_group=by_group)
-
-
-HAS_COMPARATORS = """SELECT number, json_array_length(value, '$.others') > 0,
-  json_array_length(value, '$.own') > 0
-  FROM subjects, json_each(document, '$.comparators.sets')
-  WHERE json_extract(value, '$.attribute') = ? AND json_extract(value, '$.group') != ''"""
 
 
 def comparators_of(

@@ -84,11 +84,12 @@ def _strong(key: StudyKey, level: Mask) -> Mask:
 def _variance(what: Topic, ratings: Floats, level: Mask, relevance: Mask) -> Variance:
     """Type II sums of squares of both factors and their interaction; F tests, partial η²."""
     high, strong = (np.broadcast_to(each, ratings.shape).ravel() for each in (level, relevance))
-    values = ratings.ravel()
+    values, points = ratings.ravel(), ratings.ravel().astype(int)
     quadrants = tuple(
-        Quadrant(simulatability=name, relevance=other, counts=_count(values[rows & columns]))
+        Quadrant(simulatability=name, relevance=other, counts=(*counts[1:].tolist(),))
         for name, rows in zip(LEVELS, (high, ~high), strict=True)
         for other, columns in zip(LEVELS, (strong, ~strong), strict=True)
+        for counts in [np.bincount(points[rows & columns], minlength=6)]
     )
 
     def residual(*factors: Floats) -> float:
@@ -113,10 +114,6 @@ def _variance(what: Topic, ratings: Floats, level: Mask, relevance: Mask) -> Var
         terms=tuple(_term(name, max(own, 0.0), whole, within) for name, own in terms.items()),
         residual=round(whole, DIGITS),
     )
-
-
-def _count(points: Floats) -> tuple[int, ...]:
-    return tuple(np.bincount(points.astype(int), minlength=6)[1:].tolist())
 
 
 def _term(name: Factor, squares: float, whole: float, within: int) -> Term:
