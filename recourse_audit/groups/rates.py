@@ -240,14 +240,13 @@ def impact_ratios(
             best = max(list_rates(known, name), key=lambda each: each.share or 0.0)
             highest = compute_ratio(rate, best)
             if highest is not None:
-                reference = next(
-                    (compute_ratio(rate, each) for each in list_rates([base], name)), None
+                reference = [compute_ratio(rate, each) for each in list_rates([base], name)]
+                ratios = ImpactRatio(
+                    highest=highest,
+                    reference=reference[0] if reference else None,
+                    below_four_fifths=highest < four_fifths,
                 )
-                below = highest < four_fifths
-                yield (
-                    name,
-                    ImpactRatio(highest=highest, reference=reference, below_four_fifths=below),
-                )
+                yield name, ratios
 
 
 def spreads(known: list[Rates]) -> Iterator[tuple[SpreadName, float]]:

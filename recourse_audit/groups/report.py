@@ -191,6 +191,7 @@ def _table(
     for cell, name in enumerate(grouping.labels):
         people, own, kinds = grouping.members[cell], audited[cell], grouping.kinds[cell]
         refusals, options = (inflation.get((name, of)) for of in ("adverse_rate", "feasibility"))
+        outcomes = None if divisions is None else outcomes_of(inputs, own, divisions, options)
         groups.append(
             Group(
                 name=name,
@@ -198,9 +199,7 @@ def _table(
                 kinds=kinds,
                 pooled=grouping.pooled if kinds == ("pooled",) else 0,
                 decisions=decisions_of(inputs, people, own.size, refusals),
-                outcomes=None
-                if divisions is None
-                else outcomes_of(inputs, own, divisions, options),
+                outcomes=outcomes,
             )
         )
     return GroupTable(

@@ -338,7 +338,7 @@ def summary_of(report: SubjectReport) -> SummaryRow:
     tests = [option.robustness for option in options if option.robustness]
     own = report.own_data
     alone = own.alone if own else None
-    moves = [*(one.moves for one in own.columns), *(one.moves for one in own.ties)] if own else []
+    moves = [part.moves for part in own.parts.values()] if own else []
     # Without an answer for any column or kind of tie, nobody knows of reasons.
     reasons = report.reasons if any(move is not None for move in moves) else None
     whole = winner.whole_graph if winner else None

@@ -321,11 +321,11 @@ class GroupReport(Record):
     @property
     def judged(self) -> dict[str, tuple[JudgedGap, ...]]:
         """The gaps of the families on own data and of common actions."""
-        helped = [one.served for one in self.common_actions.actions]
-        helped += [one.served for one in self.common_actions.sets]
+        common = [each.served for each in self.common_actions.actions]
+        common += [each.served for each in self.common_actions.sets]
         return {
             "own_data": tuple(gap for table in self.own_data.tables for gap in table.gaps),
-            "actions": tuple(gap for served in helped for gap in served.gaps),
+            "actions": tuple(gap for served in common for gap in served.gaps),
         }
 
     @property
