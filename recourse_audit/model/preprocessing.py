@@ -177,7 +177,8 @@ class Pipeline(Session):
             if width_of(port) == 1 and (len(self.inputs) > 1 or len(self._block) != 1):
                 raise ModelError(
                     f"{self.path}: its input {port.describe()} takes the column {port.name!r}, "
-                    f"which {origin} does not have; {near_matches(port.name, able)}"
+                    f"which {origin} does not have; {near_matches(port.name, able)}; if it follows "
+                    "from others, say how in graph.derived, or with `init --derived`"
                 )
         left = [name for name in self._block or known if name not in named]
         shares = self._shares(rest, left, origin)
