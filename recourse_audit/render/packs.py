@@ -1,15 +1,17 @@
 """Packs: what a framework asks for, item by item, and where in a bundle it is.
 
 A pack is a dated file, `packs/NAME.toml` of the templates; nothing legal is in the code. Each item
-asks a question and names pieces of evidence, which are all that Python knows: where each is, and
-whether a bundle has it, lacks it, or withholds it because the group report leaves it out. Present
-is said of evidence, never of law. With `smallest_share` a pack also has a table of rates and impact
-ratios, with the fields of New York City's Local Law 144.
+asks a question and names pieces of evidence, of which `evidence.toml` says where each is; a bundle
+has it, lacks it, or withholds it because the group report leaves it out. Present is said of
+evidence, never of law. With `smallest_share` a pack also has a table of rates and impact ratios,
+with the fields of New York City's Local Law 144.
 """
 
+import tomllib
 from collections.abc import Iterator
 from datetime import date
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -34,51 +36,10 @@ RATIO_FIELDS = (
     *("audit_date", "data_date", "table", "category", "applicants", "share_of_data"),
     *("measure", "count", "rate", "impact_ratio", "ratio_left_out"),
 )
-PROOFS, LETTERS, GROUPS = "index.html#evidence", "../letters/index.html", "groups.html"
-ACTIONS = "groups.report.common_actions"
-OVERALL, KNOWN = "groups.report.rates.overall", ("table", "approvals", "refusals")
-RATIOS, ERRORS, ANNEX = "groups_annex.html#impact", "groups_annex.html#errors", "groups_annex.html"
-# Where evidence is, from `pages/`; what of a `PackPage` is empty without it; and which parts of the
-# tables of one attribute it is withheld without.
-EVIDENCE: dict[str, tuple[str, ...]] = {
-    "purpose": ("index.html", "audit.purpose"),
-    "organisation": ("index.html", "audit.organisation"),
-    "auditor": ("index.html", "audit.auditor"),
-    "data_date": ("index.html", "audit.data_as_of"),
-    "audit_date": ("../run.jsonl", "source.day"),
-    "files": (PROOFS, "source.manifest.inputs"),
-    "settings": ("../settings.json", "source.settings"),
-    "probes": (PROOFS, "source.manifest.probes"),
-    "repeats": (PROOFS, "source.manifest.counts.repeats.calls"),
-    "agreement": ("index.html#glance", "source.agreement"),
-    "manifest": ("../manifest.json", "source.manifest.files"),
-    "manifest_signature": ("../manifest.sig", "source.manifest.signed_by"),
-    "verification": (PROOFS, "source.manifest.content"),
-    "subject_reports": ("index.html#people", "source.links"),
-    "letters": (LETTERS, "letters"),
-    "letters_signed": (LETTERS, "signed"),
-    "register": ("../letters/register.csv", "sent"),
-    "population": (f"{ANNEX}#method", "groups.report.overall.decisions"),
-    "limits": (f"{GROUPS}#notes", "groups.report"),
-    "selection_rate": (RATIOS, "groups.report.rates.tables", "table"),
-    "scoring_rate": (RATIOS, f"{OVERALL}.scoring_rate", "table", "scoring_rate"),
-    "output_rate": (),  # the scoring rate if the model gives a score, otherwise the selection rate
-    "impact_ratio": (RATIOS, "groups.singles", "table"),
-    "unknown": (RATIOS, "groups.singles", "table"),
-    "all_categories": (RATIOS, "groups.singles", "table"),
-    "crossed": (RATIOS, "groups.crossed", "table"),
-    "tests": (f"{ANNEX}#tests", "groups.report.tests", "table"),
-    "options": (GROUPS, "groups.report.overall.outcomes", "table", "outcomes"),
-    "own_data": (f"{ANNEX}#own", "groups.report.own_data.tables", "table", "own_data"),
-    "alike": (f"{GROUPS}#stand", "groups.report.own_data.tables", "table", "own_data"),
-    "comparators": (f"{ANNEX}#own", "groups.report.comparators", "table", "comparators"),
-    "cut_offs": (f"{ANNEX}#sweep", "groups.report.sweeps", "table", "cut_offs"),
-    "reasons": (f"{ANNEX}#reasons", "groups.report.reason_parts", "table", "reasons"),
-    "common_actions": (f"{ANNEX}#actions", f"{ACTIONS}.actions", "table", "common_actions"),
-    "outcome_rates": (ERRORS, f"{OVERALL}.false_discovery_rate", *KNOWN),
-    "equal_opportunity": (ERRORS, f"{OVERALL}.false_negative_rate", *KNOWN),
-    "calibration": (ERRORS, "groups.report.error_rates.overall.calibration", "calibration"),
-}
+RATIOS = "groups_annex.html#impact"
+EVIDENCE: dict[str, list[str]] = tomllib.loads(
+    Path(__file__).with_name("evidence.toml").read_text(encoding="utf-8")
+)
 
 
 # ---------------------------------------------------------------- what a file says
