@@ -9,6 +9,7 @@ Everywhere a ring is how it is, a disc how it would be with a change, a tick a v
 a square with a line an estimate with its interval; shaded are gaps of concern or more, either way.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,30 +19,15 @@ from xml.etree import ElementTree as Xml
 
 from recourse_audit.records.group_figures import Interval
 from recourse_audit.records.recourse import Survival
+from recourse_audit.render.templates import template_folder
 from recourse_audit.render.text import plain
 
-# Safe for the colour-blind (Okabe and Ito); templates/styles/tokens.css has the same names.
-COLOURS = {
-    "ink": "#1b1f24",
-    "muted": "#57606a",
-    "lines": "#d0d7de",
-    "faint": "#eaeef2",
-    "paper": "#ffffff",
-    "accent": "#0b5cad",
-    "yes": "#0072b2",
-    "no": "#b34700",
-    "no-tint": "#fde3cf",
-    "open": "#6e7781",
-    "axis": "#8c959f",
-    "shade": "#eaeef2",
-    "class-0": "#0072b2",
-    "class-1": "#d55e00",
-    "class-2": "#009e73",
-    "class-3": "#cc79a7",
-    "class-4": "#e69f00",
-    "class-5": "#56b4e9",
-    "class-other": "#57606a",
-}
+# Those of the light page that have a class for pictures.
+_SHEET = (template_folder() / "styles" / "tokens.css").read_text(encoding="utf-8")
+_LIGHT = re.findall(
+    r"--([\w-]+): (#[0-9a-f]{6});", _SHEET.partition("prefers-color-scheme: dark")[0]
+)
+COLOURS = {name: colour for name, colour in _LIGHT if f".fill-{name} {{" in _SHEET}
 SHAPES = ("circle", "square", "diamond", "triangle", "pentagon", "hexagon")
 # Corners of a shape, its rotation, and its radius relative to a circle that looks as large.
 _CORNERS = {
