@@ -116,7 +116,8 @@ def _check_machine() -> Iterator[Check]:
 
 
 def _check_audit(audit: "Audit") -> Iterator[Check]:
-    from recourse_audit.render.text import agreement_sentences, number
+    from recourse_audit.render.i18n import agreement_sentences
+    from recourse_audit.render.text import number
 
     with doing("Asking the model about everybody"):
         inspection = audit.inspect()

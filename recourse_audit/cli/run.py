@@ -228,8 +228,8 @@ def make_pages(bundle: "Bundle", settings: Path, workers: int | None, sign: Path
 
 def say_results(bundle: "Bundle") -> None:
     """Print how many subjects have which status, after what must be known before that."""
-    from recourse_audit.render.i18n import status_name
-    from recourse_audit.render.text import agreement_sentences, number
+    from recourse_audit.render.i18n import agreement_sentences, status_name
+    from recourse_audit.render.text import number
 
     agreement, repeats, statuses = bundle.agreement, bundle.repeats, bundle.statuses
     if agreement is not None:

@@ -51,9 +51,9 @@ from recourse_audit.render.drawing import (
     gaps_axis,
     share_bar,
 )
-from recourse_audit.render.i18n import Words
+from recourse_audit.render.i18n import Words, agreement_sentences
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.text import agreement_sentences, plain
+from recourse_audit.render.text import plain
 
 SENTENCES = "pages/pieces/group_words.html"
 NOTHING = "\N{EN DASH}"  # a figure that does not exist, or is left out

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import cache, lru_cache
+from html import unescape
 from types import MappingProxyType
 from typing import Literal, TypeVar
 
@@ -27,7 +28,7 @@ from babel.numbers import format_currency, format_decimal, format_percent
 
 from recourse_audit.errors import TemplateError
 from recourse_audit.records.group_figures import Verdict
-from recourse_audit.records.model import ProbeReport
+from recourse_audit.records.model import Agreement, ProbeReport
 from recourse_audit.records.recourse import FRAGILE, STEADY, RecourseStatus, TieWord
 from recourse_audit.render.templates import Templates
 from recourse_audit.render.text import NO_BREAK, plain
@@ -42,6 +43,7 @@ _FORM = re.compile(r"^\s*msgstr\s*\[([^\]]*)", re.MULTILINE)
 _DIGITS = 2
 _SPANISH_AND = re.compile(r"\by (?=h?[ií](?!e))", re.IGNORECASE)
 MINUS = "\N{MINUS SIGN}"
+AGREEMENT = "pages/pieces/agreement.html"
 LANGUAGES = ("en", "de", "fr", "es")
 BRITISH = "en_GB"  # what `en` means; American English is en_US
 T = TypeVar("T")
@@ -168,6 +170,14 @@ class Words:
     def whole_percent(self, share: float) -> str:
         """A share without decimals: 95%."""
         return _wide_spaces(format_percent(share, locale=self._locale))
+
+    def part_percent(self, share: float) -> str:
+        """A share with one decimal; what is just short of all or nothing is not rounded to it."""
+        if 0.9995 <= share < 1:
+            return self.say("agreement.nearly_all", share=self.whole_percent(1))
+        if 0 < share < 0.0005:
+            return self.say("agreement.nearly_none", share=self.percent(0.001))
+        return self.percent(share)
 
     def probability(self, chance: float) -> str:
         """Three decimals; nothing is rounded to all or nothing, which a record's zero may be."""
@@ -395,6 +405,12 @@ def probe_notes(probes: ProbeReport) -> tuple[str, ...]:
     """What a reader must know about the model and the graph before any figure, in English."""
     words = Words()
     return tuple(words.probe_note(code, figures) for code, figures in probes.notes.items())
+
+
+def agreement_sentences(found: Agreement, words: Words | None = None) -> tuple[str, ...]:
+    """How many decisions of the record and the model agree; who differs, and what explains it."""
+    macros = Templates().macros(AGREEMENT, words=words or Words(), found=found)
+    return tuple(map(unescape, str(macros.sentences()).splitlines()))
 
 
 @cache

@@ -21,10 +21,10 @@ from recourse_audit.records.model import Agreement
 from recourse_audit.records.recourse import STEADY, RecourseStatus
 from recourse_audit.render.drawing import Axis, Picture, Strip
 from recourse_audit.render.groups import GroupPage
-from recourse_audit.render.i18n import Words, strength
+from recourse_audit.render.i18n import Words, agreement_sentences, strength
 from recourse_audit.render.redaction import Level
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.text import agreement_sentences, plain, printable
+from recourse_audit.render.text import plain, printable
 from recourse_audit.settings import Settings
 
 if TYPE_CHECKING:

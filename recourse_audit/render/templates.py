@@ -13,7 +13,7 @@ import shutil
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from jinja2 import (
     FunctionLoader,
@@ -145,7 +145,7 @@ class Templates:
             return None
         return f"{place or name}: {error}"
 
-    def macros(self, name: str, /, **values: object) -> object:
+    def macros(self, name: str, /, **values: object) -> Any:
         """The macros of one of our own templates, as functions that return markup."""
         return self._environment.get_template(name).make_module(values)
 

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from recourse_audit.records import Record
 from recourse_audit.records.groups import GroupReport
-from recourse_audit.records.model import ModelReport, RuleReport
+from recourse_audit.records.model import ModelReport
 from recourse_audit.records.recourse import (
     Action,
     Forbidden,
@@ -33,10 +33,10 @@ from recourse_audit.records.subject import StabilityReport, SubjectReport
 from recourse_audit.render.decision_axis import AuditFacts, DecisionAxis, facts_of_report
 from recourse_audit.render.drawing import Picture
 from recourse_audit.render.groups import GroupPage
-from recourse_audit.render.i18n import Words, probe_notes
+from recourse_audit.render.i18n import Words, agreement_sentences, probe_notes
 from recourse_audit.render.subject import SubjectPage
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.text import NO_BREAK, agreement_sentences, plain
+from recourse_audit.render.text import NO_BREAK, plain
 
 PIECES = "pages/pieces/"
 COLUMNS = 80
@@ -265,32 +265,10 @@ def show_model(
         name=plain(name),
         report=report,
         plain=plain,
-        rule=rule_sentence(report.decision, words) if report.decision is not None else "",
         agreement=agreement_sentences(report.agreement, words) if report.agreement else (),
     )
     width = console.width if full else min(console.width, COLUMNS)
     show_markup(console, sections.full() if full else sections.brief(more), width)
-
-
-def rule_sentence(rule: RuleReport, words: Words) -> str:
-    """The rule over everybody, and how many it lets in."""
-    unit = "score" if rule.better else "probability"
-    cut_offs = ", ".join(
-        f"{words.exact(cut_off)} ({plain(value)})" if value else words.exact(cut_off)
-        for value, cut_off in rule.cut_offs.items()
-    )
-    key = {"argmax": "argmax", "quota": f"quota.{unit}"}.get(
-        rule.rule, f"cut_off.{rule.better or unit}"
-    )
-    counts = words.say(
-        "model.rule.undecided" if rule.undecided else "model.rule.counts",
-        favourable=words.number(rule.favourable),
-        refused=words.number(rule.refused),
-        undecided=words.number(rule.undecided),
-    )
-    places = words.number(rule.places or 0)
-    how = words.say(f"model.rule.{key}", cut_offs=cut_offs, places=places)
-    return words.say("model.rule", rule=how, counts=counts)
 
 
 def show_stability(console: Console, report: StabilityReport) -> None:

@@ -12,7 +12,7 @@ from recourse_audit.errors import GraphError, SettingsError
 from recourse_audit.graph.arrays import from_arrays
 from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.records.model import Agreement, BetterRule
-from recourse_audit.render.text import agreement_sentences
+from recourse_audit.render.i18n import agreement_sentences
 from recourse_audit.settings import Settings, parse_settings
 from tests.decisions import decisions_over
 

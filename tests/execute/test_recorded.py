@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import recourse_audit as ra
-from recourse_audit.render.text import agreement_sentences
+from recourse_audit.render.i18n import agreement_sentences
 from tests.command import command
 
 SAMPLE = Path(__file__).parents[2] / "sample_models" / "lending_deployed"

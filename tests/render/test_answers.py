@@ -10,7 +10,8 @@ from recourse_audit.records.search import WholeGraph
 from recourse_audit.records.subject import DecisionLine
 from recourse_audit.render.i18n import Words
 from recourse_audit.render.redaction import redact
-from recourse_audit.render.terminal import rule_sentence
+from recourse_audit.render.templates import Templates
+from recourse_audit.render.text import plain
 from tests.render.subject_pages import read
 from tests.render.subject_reports import made_report
 
@@ -91,7 +92,8 @@ def test_the_rule_over_everybody_counts_them() -> None:
     rule = RuleReport(rule="cut_off", cut_offs={"": 0.65}, better=None, places=None, **everybody)
 
     def sentence(**changes: Any) -> str:
-        return rule_sentence(replace(rule, **changes), Words())
+        macros = Templates().macros("pages/pieces/model.html", words=Words(), plain=plain)
+        return str(macros.rule(replace(rule, **changes))).strip()
 
     assert sentence().endswith("is at least 0.65: 649 favourable, 251 refused.")
     by = sentence(rule="cut_off_by", cut_offs={"car": 0.6, "house": 0.7}, undecided=3)
