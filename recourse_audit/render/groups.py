@@ -6,11 +6,11 @@ Plus, and right, is worse for the group that is named first.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from html import unescape
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from recourse_audit.records.group_figures import (
     ActionSet,
@@ -29,7 +29,6 @@ from recourse_audit.records.group_figures import (
     WorseOff,
 )
 from recourse_audit.records.groups import (
-    Change,
     Finding,
     GroupReport,
     GroupTable,
@@ -37,7 +36,7 @@ from recourse_audit.records.groups import (
     SweepTable,
 )
 from recourse_audit.records.rates import PairFigures, RateName, RateTable
-from recourse_audit.records.recourse import SEARCHED, CommonAction, RecourseStatus
+from recourse_audit.records.recourse import CommonAction
 from recourse_audit.render.charts import draw_sweep
 from recourse_audit.render.drawing import (
     GAP_ROW,
@@ -137,16 +136,6 @@ class GroupPage:
         """The finding to lead with, if there is one."""
         first = next(iter(self.report.findings), None)
         return first if first is not None and first.headline else None
-
-    @property
-    def smallest_gaps(self) -> tuple[float, ...]:
-        """The smallest and the largest gap that unsettled comparisons would have found."""
-        seen = [
-            finding.smallest_gap
-            for finding in self.report.findings
-            if finding.verdict == "not settled" and finding.smallest_gap is not None
-        ]
-        return (min(seen), max(seen)) if seen else ()
 
     @property
     def all_against(self) -> tuple[str, str] | None:
@@ -319,15 +308,6 @@ class GroupPage:
         return find_gap(self._own_table.gaps, self.leading.group, measure=measure)
 
     @property
-    def given(self) -> list[str]:
-        """The further columns in which people alike on own data agree."""
-        return [self.words.name(name) for name in self.report.given]
-
-    def count_tests(self, family: Literal["own_data", "actions"]) -> int:
-        """How many tests a family has that is neither of single attributes nor of crossed ones."""
-        return sum(gap.adjusted is not None for gap in self.report.judged[family])
-
-    @property
     def without_option(self) -> dict[str, Rate]:
         """Who would be approved without their ties and has no option, by group."""
         found = {name: rates.no_option for name, rates in self.own_data.items()}
@@ -395,26 +375,6 @@ class GroupPage:
         found = self.report.agreement
         return () if found is None else agreement_sentences(found, self.words)
 
-    @property
-    def result_words(self) -> list[str]:
-        """What the audit found, by status: has an option 253 (48.6%)."""
-        found = self.report.overall.outcomes
-        assert found is not None
-        of = found.feasibility.of
-        counts: dict[RecourseStatus, int | None] = {
-            "verified": found.verified,
-            "certified_infeasible": found.certified_infeasible,
-            "not_found_within_budget": found.not_found_within_budget,
-            "error": found.errors or None,
-            "model_disagrees": found.disagreeing or None,
-        }
-        return [
-            f"{self.words.status(status)} {self.words.number(count)}"
-            + (f" ({self.words.percent(count / of)})" if of and status in SEARCHED else "")
-            for status, count in counts.items()
-            if count is not None and (count or status in SEARCHED[:2])
-        ]
-
     def rate_tables(self, name: RateName | None = None) -> list[RateTable]:
         """A rate, or all, of everybody and by table: the groups that have it."""
         found, everybody = self.report.rates, self.words.say("report.everybody")
@@ -451,19 +411,6 @@ class GroupPage:
                 yield name, kept
 
     @property
-    def few_outcomes(self) -> list[str]:
-        """The groups of which too few outcomes are known for rates that others have."""
-        return [
-            self.words.say("board.colon", what=self.attribute(table.table), text=", ".join(names))
-            for table in self.report.rates.tables
-            for most in [max(map(len, table.by_group.values()), default=0)]
-            for names in [
-                [self.name(table.table, g) for g, own in table.by_group.items() if len(own) < most]
-            ]
-            if names
-        ]
-
-    @property
     def omissions(self) -> list[tuple[str, list[str]]]:
         """Per table what it goes without, in words."""
         parts: dict[str, list[str]] = {}
@@ -480,39 +427,6 @@ class GroupPage:
         return [(name, group.pooled) for name, group in groups if group.pooled]
 
     # ------------------------------------------------------------------ changes
-
-    def kinds(self, changes: Iterable[Change]) -> str:
-        """Kinds of change: stop a standing payment or change savings."""
-        words = self.words
-        return self._any(
-            [
-                words.say("report.change.set", what=words.name(change.what))
-                if change.do == "set"
-                else words.change_ties(change.do, change.what, 1)
-                for change in changes
-            ]
-        )
-
-    def change(self, change: CommonAction) -> str:
-        """One change: raise savings by 5,000 euros; stop 2 standing payments."""
-        if change.do != "set":
-            count = None if change.ties == "all" else change.ties
-            return self.words.change_ties(change.do, change.what, count)
-        what = self.words.name(change.what)
-        if change.by is None:
-            to = self.words.name(change.to or "")
-            return self.words.say("report.action.to", what=what, to=to)
-        key = "raise" if change.by > 0 else "lower"
-        amount = self.words.value(abs(change.by), change.unit)
-        return self.words.say(f"report.action.{key}", what=what, amount=amount)
-
-    def any_of(self, changes: Iterable[CommonAction]) -> str:
-        """One change, or any of several."""
-        return self._any([self.change(change) for change in changes])
-
-    def _any(self, named: Sequence[str]) -> str:
-        *first, last = named
-        return self.words.say("report.or", first=", ".join(first), last=last) if first else last
 
     def members(self, chosen: ActionSet) -> tuple[CommonAction, ...]:
         return tuple(self.report.common_actions.actions[place].action for place in chosen.actions)

@@ -298,7 +298,7 @@ class _Rows:
         for changes, served in self._page.help_of_changes:
             measure = f"served: {' | '.join(map(_code, changes))}"
             start = self._start("overall", EVERYBODY, measure)
-            start["result"] = self._page.any_of(changes)
+            start["result"] = self._page.say("any_of", changes)
             if served.everybody is None:
                 yield start | {"left_out": "few_people"}
                 continue
