@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import cache, lru_cache
-from html import unescape
 from types import MappingProxyType
 from typing import Literal, TypeVar
 
@@ -409,8 +408,7 @@ def probe_notes(probes: ProbeReport) -> tuple[str, ...]:
 
 def agreement_sentences(found: Agreement, words: Words | None = None) -> tuple[str, ...]:
     """How many decisions of the record and the model agree; who differs, and what explains it."""
-    macros = Templates().macros(AGREEMENT, words=words or Words(), found=found)
-    return tuple(map(unescape, str(macros.sentences()).splitlines()))
+    return tuple(Templates().lines(AGREEMENT, "sentences", words=words or Words(), found=found))
 
 
 @cache

@@ -12,6 +12,7 @@ import re
 import shutil
 import traceback
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -148,6 +149,20 @@ class Templates:
     def macros(self, name: str, /, **values: object) -> Any:
         """The macros of one of our own templates, as functions that return markup."""
         return self._environment.get_template(name).make_module(values)
+
+    def lines(self, name: str, macro: str, /, *given: object, **values: object) -> list[str]:
+        """What a macro of one of our own templates says, as lines of text without markup.
+
+        A template that says something with its own macros asks for their text in the same way.
+        """
+
+        def say(macro: str, *given: object) -> list[str]:
+            return [
+                unescape(line) for line in str(getattr(macros, macro)(*given)).split("\n") if line
+            ]
+
+        macros = self.macros(name, lines=say, **values)
+        return say(macro, *given)
 
     def piece(self, name: str) -> bytes:
         path = self._found(name)

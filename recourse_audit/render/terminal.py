@@ -21,12 +21,6 @@ from recourse_audit.records import Record
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.model import ModelReport
 from recourse_audit.records.recourse import (
-    Action,
-    Forbidden,
-    Move,
-    MoveAction,
-    SetAction,
-    TogetherAction,
     WhatIf,
 )
 from recourse_audit.records.subject import StabilityReport, SubjectReport
@@ -43,8 +37,6 @@ COLUMNS = 80
 MORE = "--full"
 IN_A_NOTEBOOK = "to_dict()"  # where the rest is
 FIRST_COMPARISONS = 12
-# Details of a reason that choose its message.
-PARTS_OF_KEYS = {"no_rule_for_ties": ("do", "whose"), "wrong_direction": ("direction",)}
 GAP = 2  # between columns
 LONGEST_BAR, SHORTEST_BAR = 25, 9
 BESIDE_THE_BAR = 64
@@ -81,8 +73,9 @@ def show_subject(
     page = SubjectPage(report, facts or facts_of_report(report), words=words)
     page.axis = TextAxis.of(page.axis, width - BESIDE_THE_BAR)
     page.ladder_axis = TextAxis.of(page.ladder_axis, width - BESIDE_THE_BAR)
-    against = objections(report.what_if, page.words) if report.what_if is not None else ()
-    sections = _macros("subject_terminal.html", view=page, objections=list(against))
+    tried = report.what_if
+    against = what_if_lines("objections", tried, page.words) if tried is not None else []
+    sections = _macros("subject_terminal.html", view=page, objections=against)
     show_markup(console, sections.full() if full else sections.brief(more), width)
     console.print()
 
@@ -161,68 +154,15 @@ def _picture(cells: Sequence[str], alt: str) -> Picture:
 
 def show_what_if(console: Console, tried: WhatIf, words: Words | None = None) -> None:
     """What the model decides after changes chosen by hand, and whether the policy permits them."""
-    words = words or Words()
-    changes = "; ".join(change_words(action, words) for action in tried.actions)
-    scored = tried.score is not None and tried.score_before is not None and not tried.probabilities
-    write = words.amount if scored else words.signed
-    sentence = words.say(
-        f"subject.what_if.{'score' if scored else 'alone'}",
-        changes=changes,
-        decision=words.class_name(tried.decision),
-        margin=write(tried.margin),
-        before=write(tried.margin_before),
-        score=words.amount(tried.score or 0.0),
-        score_before=words.amount(tried.score_before or 0.0),
-        chance=words.probability(tried.probabilities.get(tried.decision, 0.0)),
-    )
-    console.print(Text(sentence, style="bold green" if tried.favourable else "bold"))
-    for objection in objections(tried, words):
+    [result] = what_if_lines("result", tried, words or Words())
+    console.print(Text(result, style="bold green" if tried.favourable else "bold"))
+    for objection in what_if_lines("objections", tried, words or Words()):
         console.print(Text(objection, style="yellow"))
 
 
-def change_words(action: Action, words: Words) -> str:
-    """One change by hand, in the user's words."""
-    if isinstance(action, SetAction):
-        moves: list[SetAction | Move] = [action, *action.implied]
-        return ", ".join(
-            f"{words.name(move.attribute)} {words.value(move.before, move.unit)} → "
-            f"{words.value(move.after, move.unit)}"
-            for move in moves
-        )
-    people = ", ".join("\N{EN DASH}".join(map(plain, tie)) for tie in action.ties)
-    if isinstance(action, MoveAction):
-        people += f" \N{RIGHTWARDS ARROW} {plain(action.to)}"
-    count = None if isinstance(action, TogetherAction) else 1
-    kind = plain(action.kind)
-    return f"{words.change_ties(action.do, kind, count) if kind else action.do} ({people})"
-
-
-def forbidden_words(forbidden: Forbidden, words: Words) -> str:
-    """Why the policy would not suggest something, after the change that it is about."""
-    details = {
-        name: plain(value) if isinstance(value, str) else words.exact(value)
-        for name, value in forbidden.details.items()
-    }
-    key = f"forbidden.{forbidden.code}"
-    for part in PARTS_OF_KEYS.get(forbidden.code, ()):
-        key += f".{details[part]}"
-    reason = f" ({details['reason']})" if details.get("reason") else ""
-    change = f"{plain(forbidden.change)}: " if forbidden.change else ""
-    return f"{change}{words.say(key, **details)}{reason}"
-
-
-def objections(tried: WhatIf, words: Words) -> Iterator[str]:
-    """What speaks against changes chosen by hand."""
-    for forbidden in tried.forbidden:
-        yield words.say("subject.what_if.forbidden", reason=forbidden_words(forbidden, words))
-    for number in tried.outside:
-        end = number.lowest if number.side == "below" else number.highest
-        yield words.say(
-            f"subject.what_if.{number.side}",
-            name=words.name(number.attribute),
-            value=words.value(number.value, number.unit),
-            end=words.value(end, number.unit),
-        )
+def what_if_lines(macro: str, about: Record, words: Words) -> list[str]:
+    """What a macro of `what_if.html` says: of changes by hand, or of a part of them."""
+    return Templates().lines(f"{PIECES}what_if.html", macro, about, words=words)
 
 
 # ---------------------------------------------------------------- groups, a model, stability

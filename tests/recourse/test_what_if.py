@@ -11,7 +11,7 @@ from recourse_audit.graph.graph import Graph
 from recourse_audit.records.recourse import SetAction, TieAction
 from recourse_audit.recourse.what_if import TieChange, ValueChange, read_changes, try_changes
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.terminal import forbidden_words, objections
+from recourse_audit.render.terminal import what_if_lines
 from recourse_audit.search.moexp import Naming
 from tests.onnx_models import sum_network
 from tests.recourse.reference import asked, changed
@@ -179,7 +179,7 @@ def test_a_number_that_nobody_has_is_said_to_be_one(tmp_path: Path) -> None:
     [number, _] = found.outside
     assert number.value == -5000
     assert number.lowest == pytest.approx(100 * income.min())
-    [below] = [text for text in objections(found, Words()) if "income = " in text]
+    [below] = [text for text in what_if_lines("objections", found, Words()) if "income = " in text]
     assert "Nobody in the graph has a value like income = \N{MINUS SIGN}5,000" in below
     assert ": the lowest is " in below
     assert "answer there is an extrapolation." in below
@@ -205,7 +205,8 @@ def forbidden(graph: Graph, model_path: Path, subject: str, *texts: str) -> list
     naming = Naming(graph=graph, rule=context.decisions.rule, kind="logits")
     changes = read_changes(texts, graph)
     found = try_changes(context.about(graph.find(subject), "whole"), policy, naming, changes)
-    return [forbidden_words(reason, Words()) for reason in found.forbidden]
+    against = (what_if_lines("forbidden", reason, Words()) for reason in found.forbidden)
+    return [text for texts in against for text in texts]
 
 
 def test_what_the_policy_would_not_suggest_is_said(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from recourse_audit.recourse.what_if import (
     reasons_against,
 )
 from recourse_audit.render.i18n import Words
-from recourse_audit.render.terminal import forbidden_words
+from recourse_audit.render.terminal import what_if_lines
 from recourse_audit.settings import Settings, parse_settings
 from tests.decisions import decisions_over
 
@@ -113,7 +113,8 @@ def reasons(policy: Policy, subject: int, *typed: str) -> list[str]:
     """Why the policy would not suggest what somebody types, for a model of two layers."""
     changes = read_changes(typed, policy.graph, policy.encoder)
     table = read_actions(policy, subject, changes, 2)
-    return [forbidden_words(reason, WORDS) for reason in reasons_against(policy, table, 2)]
+    against = reasons_against(policy, table, 2)
+    return [text for reason in against for text in what_if_lines("forbidden", reason, WORDS)]
 
 
 def sound(

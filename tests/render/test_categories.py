@@ -15,7 +15,7 @@ from recourse_audit.records.recourse import Certificate, LeftOut, Move, SetActio
 from recourse_audit.render.i18n import Words
 from recourse_audit.render.letters import LetterWriter, find_unworded
 from recourse_audit.render.templates import Templates
-from recourse_audit.render.terminal import change_words
+from recourse_audit.render.terminal import what_if_lines
 from recourse_audit.settings import parse_settings
 from tests.command import command
 from tests.recourse.random_worlds import toml
@@ -81,7 +81,8 @@ def test_categories_without_a_word_are_listed() -> None:
 
 
 def test_the_terminal_names_categories() -> None:
-    assert change_words(TO_OWN, Words()) == "housing ‘rent’ → ‘own_flat’, street ‘1’ → ‘2’"
+    said = "housing ‘rent’ → ‘own_flat’, street ‘1’ → ‘2’"
+    assert what_if_lines("change", TO_OWN, Words()) == [said]
 
 
 def test_a_category_that_looks_like_a_number_stays_text() -> None:

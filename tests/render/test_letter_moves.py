@@ -8,7 +8,7 @@ import pytest
 
 from recourse_audit.records.recourse import MoveAction
 from recourse_audit.records.subject import SubjectReport
-from recourse_audit.render.terminal import change_words
+from recourse_audit.render.terminal import what_if_lines
 from tests.render.letters import LANGUAGES, OWN, drop, option, report, settings, writer, written
 from tests.render.test_signing import REVIEWED, decided
 
@@ -127,7 +127,7 @@ def test_the_users_words_say_what_a_move_is_called() -> None:
     assert "We tested one particular" in text
     assert "Talk to us before you end anything." in text
     words = writer(words=WORDS)._words
-    said = change_words(moving("Acme", SMALLEST), words)
+    [said] = what_if_lines("change", moving("Acme", SMALLEST), words)
     assert said == f"change your guarantor ({OWN}\N{EN DASH}P1000 \N{RIGHTWARDS ARROW} Acme)"
 
 

@@ -36,7 +36,7 @@ from recourse_audit.records.subject import AnswerAlone, DecisionLine, SubjectRep
 from recourse_audit.render.decision_axis import AuditFacts
 from recourse_audit.render.groups import GroupPage
 from recourse_audit.render.i18n import Words, status_name
-from recourse_audit.render.terminal import forbidden_words, show_groups, show_model
+from recourse_audit.render.terminal import show_groups, show_model, what_if_lines
 from recourse_audit.render.terminal import show_subject as show_any
 from recourse_audit.settings import LetterSettings
 from tests.render.group_pages import ReadGroups
@@ -171,7 +171,8 @@ def test_of_everything_at_once_no_sentence_is_cut() -> None:
     warnings = ["The same query gets different answers: " + 20 * "a warning " for _ in range(5)]
     text = fits(printed(show_subject, report, warnings))
     caution = "What moves the answer did not necessarily cause it."
-    for words in (*warnings, "What if", "--full: ", caution, forbidden_words(FAMILY, NAMED)):
+    [forbidden] = what_if_lines("forbidden", FAMILY, NAMED)
+    for words in (*warnings, "What if", "--full: ", caution, forbidden):
         assert " ".join(words.split()) in " ".join(text.split())
     assert text.count("Worse for P1 and P2.") == 9
 
