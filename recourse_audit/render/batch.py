@@ -7,7 +7,7 @@ the bundle writes, so that a worker whose parent was killed cannot leave anythin
 import atexit
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -67,7 +67,7 @@ def make_files(
         for first in range(0, len(numbers), SUBJECTS_TOGETHER)
     ]
     job = RenderJob(bundle=bundle, factory=factory)
-    for run, made in _made(job, _Runs(bundle, runs), min(options.workers, len(runs))):
+    for run, made in _render(job, runs, min(options.workers, len(runs))):
         yield from made
         options.done(len(run))
 
@@ -81,7 +81,10 @@ class RenderJob:
 
     def open(self) -> Callable[[Run], Made | Failed]:
         """Called in each worker; the file maker itself is made when it is first needed."""
-        return _Renderer(self).answer
+        renderer = _Renderer(self)
+        # A maker left for the interpreter's last moments would leave temporary fonts behind.
+        atexit.register(renderer.close)
+        return renderer.answer
 
 
 class _Renderer:
@@ -91,8 +94,6 @@ class _Renderer:
         self._job = job
         self._held = ExitStack()
         self._opened: tuple[StoredAudit, FileMaker] | None = None
-        # A maker left for the interpreter's last moments would leave temporary fonts behind.
-        atexit.register(self.close)
 
     def close(self) -> None:
         """Let go of what is held open, in the thread that opened it."""
@@ -116,19 +117,14 @@ class _Renderer:
         return tuple(maker.files(number, stored.report(number)) for number in numbers)
 
 
-def _made(job: RenderJob, runs: "_Runs", workers: int) -> Iterator[tuple[Run, Made]]:
+def _render(job: RenderJob, runs: Sequence[Run], workers: int) -> Iterator[tuple[Run, Made]]:
     """The runs as they are finished, by this process or by several others."""
     if workers <= 1:
-        renderer = _Renderer(job)
-        try:
-            while (run := runs.take()) is not None:
-                yield run, renderer.make(run)
-        finally:
-            renderer.close()
-            atexit.unregister(renderer.close)
+        with closing(_Renderer(job)) as renderer:
+            yield from ((run, renderer.make(run)) for run in runs)
         return
     pool = ProcessPool[Run, Made, tuple[Run, Made]](workers, timeout=SECONDS_PER_RUN)
-    yield from pool.run(job, runs, lambda _: None)
+    yield from pool.run(job, _Runs(job.bundle, runs), lambda _: None)
 
 
 class _Runs:

@@ -350,19 +350,13 @@ MARK = 10.0
 
 
 def draw_objective_grid(
-    grid: ObjectiveGrid,
-    words: Words,
-    *,
-    front: Sequence[Point],
-    front_size: int,
-    choices: Sequence[Point],
+    grid: ObjectiveGrid, words: Words, alt: str, *, front: Sequence[Point], choices: Sequence[Point]
 ) -> Picture:
     """The pairs by both objectives: further right and further up is better.
 
-    Points are simulatability, then relevance as an absolute value. `front_size` counts all pairs
-    on the front; `front` may hold only the first of them.
+    Points are simulatability, then relevance as an absolute value.
     """
-    drawing = Drawing(WIDTH, HEIGHT, _describe_grid(grid, words, front_size, choices))
+    drawing = Drawing(WIDTH, HEIGHT, alt)
     low, high = widen(*grid.simulatability)
     across = Scale(low=low, high=high, start=LEFT + MARK, end=RIGHT - MARK)
     low, high = widen(*grid.relevance)
@@ -459,26 +453,6 @@ def _draw_grid_key(drawing: Drawing, words: Words) -> None:
     look: dict[str, Any] = {"font_size": SMALL, "font_weight": 700, "text_anchor": "middle"}
     drawing.text(LEFT + 15, y, "1", fill="paper", **look)
     drawing.text(LEFT + 38, y, words.say("subject.grid.shown"), font_size=SMALL)
-
-
-def _describe_grid(
-    grid: ObjectiveGrid, words: Words, front_size: int, choices: Sequence[Point]
-) -> str:
-    places = [
-        words.say(
-            "subject.grid.alt.place",
-            number=str(number),
-            simulatability=words.signed(x, 6),
-            relevance=words.signed(y, 6).removeprefix("+"),
-        )
-        for number, (x, y) in enumerate(choices, start=1)
-    ]
-    return words.say(
-        "subject.grid.alt",
-        pairs=words.number(sum(count for _, count in grid.counts)),
-        front=words.number(front_size),
-        places=words.listed(places) or words.say("subject.none"),
-    )
 
 
 # ---------------------------------------------------------------- cut-offs

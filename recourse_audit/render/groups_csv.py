@@ -3,9 +3,11 @@
 Codes are those of the JSON; `result` says the same in the words of the page.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import Any
 
+from recourse_audit.records import Record
 from recourse_audit.records.group_figures import (
     Comparison,
     DecisionCounts,
@@ -20,7 +22,7 @@ from recourse_audit.records.group_figures import (
     Rate,
     Verdict,
 )
-from recourse_audit.records.groups import GroupReport, SweepCurve, SweepTable
+from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.rates import Figure, RateGap
 from recourse_audit.records.recourse import CommonAction, RecourseStatus
 from recourse_audit.records.texts import Cell, csv_lines
@@ -53,6 +55,9 @@ OWN_DATA: dict[OwnDataMeasure, str] = {
 NO_GAPS: Mapping[OwnDataMeasure, OwnDataGap] = {}
 EVERYBODY = "everybody"
 SWEPT = ("table", "group", "reference", "cut_off", "in_force", "of", "refused_share")
+COMPARED = ("ratio", "gap", "favourable_ratio", "smallest_gap", "smallest_gap_in_family", "worse")
+CORRECTED = ("adjusted", "cautious_adjusted", "no_gap_adjusted")
+TESTS = ("ordinary", "on_graph", "cautious", "no_gap", *CORRECTED)
 CURVE = ("refused", "selection_rate", "impact_ratio", "highest_ratio")
 Row = dict[str, Cell]
 
@@ -64,10 +69,8 @@ def groups_csv(report: GroupReport, words: Words | None = None) -> str:
 
 def cut_offs_csv(report: GroupReport) -> str:
     """One row per group and cut-off."""
-
-    def row(table: SweepTable, group: str, curve: SweepCurve, place: int) -> Row:
-        cut_off = table.cut_offs[place]
-        return {
+    rows = (
+        {
             "table": table.table,
             "group": group,
             "reference": table.reference,
@@ -75,14 +78,11 @@ def cut_offs_csv(report: GroupReport) -> str:
             "in_force": cut_off == table.rule.cut_off,
             "of": curve.of,
             "refused_share": curve.refused[place] / curve.of,
-            **{name: getattr(curve, name)[place] for name in CURVE},
+            **{name: values[place] for name, values in _pick(curve, CURVE).items()},
         }
-
-    rows = (
-        row(table, *named, place)
         for table in report.sweeps
-        for named in table.by_group.items()
-        for place in range(len(table.cut_offs))
+        for group, curve in table.by_group.items()
+        for place, cut_off in enumerate(table.cut_offs)
     )
     return _write((*SWEPT, *CURVE), rows)
 
@@ -174,26 +174,14 @@ class _Rows:
             yield self._start(table, group, "caveats") | compared["caveats"]
 
     def _compare(self, gap: Comparison) -> Row:
-        tests = gap.tests
         return {
             **_difference(gap.reference, gap.difference, gap.intervals.difference.on_graph),
-            "ratio": gap.ratio,
             **_ends("ratio", gap.intervals.ratio.on_graph),
-            "gap": gap.gap,
             **_ends("gap", gap.gap_interval),
-            "favourable_ratio": gap.favourable_ratio,
-            "p_ordinary": tests.ordinary,
-            "p_on_graph": tests.on_graph,
-            "p_adjusted": tests.adjusted,
-            "corrected_for": tests.corrected_for,
-            "p_cautious": tests.cautious,
-            "p_cautious_adjusted": tests.cautious_adjusted,
-            "p_no_gap": tests.no_gap,
-            "p_no_gap_adjusted": tests.no_gap_adjusted,
+            **_pick(gap, COMPARED),
+            **{f"p_{name}": p for name, p in _pick(gap.tests, TESTS).items()},
+            "corrected_for": gap.tests.corrected_for,
             "effective": None if gap.precision is None else gap.precision.effective,
-            "smallest_gap": gap.smallest_gap,
-            "smallest_gap_in_family": gap.smallest_gap_in_family,
-            "worse": gap.worse,
             **self._judge(gap.verdict),
         }
 
@@ -213,11 +201,8 @@ class _Rows:
         for name, ties in found.ties.items():
             start: Row = {"table": name, "measure": "ties within groups"}
             yield start | _estimate(ties.within)
-            yield {
-                "table": name,
-                "measure": "ties within groups, by chance",
-                "value": ties.by_chance,
-            }
+            start |= {"measure": "ties within groups, by chance"}
+            yield start | {"value": ties.by_chance}
             for group, area in ties.told.items():
                 yield self._start(name, group, "AUC of neighbours' groups") | _estimate(area)
         for name, compared in self._report.comparators.items():
@@ -312,17 +297,12 @@ class _Rows:
         if gap is None:
             return {}
         return {
-            "reference": gap.reference,
-            "gap": gap.gap,
+            **_pick(gap, ("reference", "gap", "effective", "worse")),
             **_ends("gap", gap.interval),
+            **{f"p_{name}": p for name, p in _pick(gap, CORRECTED).items()},
             "p_on_graph": gap.p,
-            "p_adjusted": gap.adjusted,
             "corrected_for": gap.corrected_for or None,
-            "p_cautious_adjusted": gap.cautious_adjusted,
-            "p_no_gap_adjusted": gap.no_gap_adjusted,
-            "effective": gap.effective,
             "smallest_gap_in_family": gap.smallest_gap,
-            "worse": gap.worse,
             **self._judge(gap.verdict),
         }
 
@@ -345,8 +325,7 @@ def _rate(rate: Rate) -> Row:
 
 
 def _compare_rates(gap: RateGap) -> Row:
-    row: Row = {"z": gap.z, "z_on_graph": gap.z_on_graph, "p_on_graph": gap.p}
-    row["effective"] = gap.effective
+    row: Row = {"p_on_graph": gap.p} | _pick(gap, ("z", "z_on_graph", "effective"))
     for name in ("difference", "ratio", "odds_ratio"):
         figure: Figure = getattr(gap, name)
         row |= {name: figure.value} | _ends(name, figure.on_graph)
@@ -354,8 +333,12 @@ def _compare_rates(gap: RateGap) -> Row:
 
 
 def _estimate(figure: Estimate) -> Row:
-    low, high = (figure.interval.low, figure.interval.high) if figure.interval else (None, None)
-    return {"value": figure.value, "low": low, "high": high}
+    return {"value": figure.value} | _ends("", figure.interval)
+
+
+def _pick(record: Record, names: Iterable[str]) -> dict[str, Any]:
+    """Some fields of a record by their names, which are those of columns."""
+    return {name: getattr(record, name) for name in names}
 
 
 def _ends(name: str, interval: Interval | None) -> Row:

@@ -125,12 +125,6 @@ class Steps:
         left = f"{duration(seconds)} left" if self._total > self._done else ""
         self._bar.update(self._task, advance=steps, left=left)
 
-    def reach(self, done: int, total: int) -> None:
-        """Say that so many of so many steps are done."""
-        self._total = total
-        self._bar.update(self._task, total=total)
-        self.advance(done - self._done)
-
 
 @contextmanager
 def progress(console: Console) -> Iterator[Steps]:

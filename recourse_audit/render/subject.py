@@ -530,20 +530,19 @@ class SubjectPage:
         }
         return [(key, chances) for key, chances in columns.items() if chances or key != "alone"]
 
-    def draw_pairs(self) -> Picture | None:
+    def draw_pairs(self, alt: str) -> Picture:
         """All pairs of the search by both objectives."""
-        report = self.report
-        if report.objective_grid is None:
-            return None
+        grid = self.report.objective_grid
+        assert grid is not None
 
         def place(pair: FrontPair | Counterfactual) -> tuple[float, float]:
             return pair.simulatability, abs(pair.relevance)
 
         return draw_objective_grid(
-            report.objective_grid,
+            grid,
             self.words,
-            front=[place(pair) for pair in report.front],
-            front_size=report.front_size,
+            alt,
+            front=[place(pair) for pair in self.report.front],
             choices=[place(pair) for pair in self.counterfactuals],
         )
 

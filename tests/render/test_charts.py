@@ -59,8 +59,8 @@ def some_grid() -> Picture:
             counts=((0, 1), (5, 9), (31, 1234), (639, 2)),
         ),
         WORDS,
+        "1,246 pairs of the search by both objectives, three on the front",
         front=((-0.07, 1.75), (-0.03, 0.9), (0.0, 0.2)),
-        front_size=3,
         choices=((-0.03, 0.9), (0.0, 0.2), (-0.001, 0.21)),
     )
 
@@ -230,8 +230,8 @@ def test_a_grid_of_one_value_is_drawn_where_that_value_is() -> None:
             counts=((0, 3),),
         ),
         WORDS,
+        "1,246 pairs of the search by both objectives, three on the front",
         front=((0.0, 0.4),),
-        front_size=3,
         choices=((0.0, 0.4),),
     )
     root = Xml.fromstring(picture.svg)

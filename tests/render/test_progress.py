@@ -134,11 +134,10 @@ def test_steps_say_how_long_the_rest_takes(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(module, "monotonic", clock)
     shown, file = console(terminal=True)
     with progress(shown) as steps:
-        steps.begin("Making pages", 4)
+        steps.begin("Making pages", 5)
         steps._bar.start()
         clock.now += 30.0
-        steps.advance()
-        steps.reach(2, 5)
+        steps.advance(2)
         steps._bar.refresh()
     assert "2/5" in file.getvalue()
     assert "45 s left" in file.getvalue()
