@@ -50,30 +50,35 @@ def doctor(
         raise typer.Exit(2)
 
 
+def _ok(text: str) -> Check:
+    return "OK", text
+
+
+def _note(text: str) -> Check:
+    return "note", text
+
+
 def _checks(
     settings: Path | None, workers: int | None, *, cost: bool, timeout: float | None
 ) -> Iterator[Check]:
     yield from _check_machine()
     if settings is None:
-        yield "note", "no settings were checked: recourse-audit doctor audit.toml"
+        yield _note("no settings were checked: recourse-audit doctor audit.toml")
         return
     from recourse_audit.api import Audit
 
     try:
         given = check_settings(settings, pages=True, gap=False)
-        yield "OK", f"{settings}: every key is known, and letters can be written"
+        yield _ok(f"{settings}: every key is known, and letters can be written")
         marks = settings.read_text(encoding="utf-8").count("CHECK")
         if marks:
-            yield "note", f"{settings}: {marks} places are still marked CHECK; look at each"
+            yield _note(f"{settings}: {marks} places are still marked CHECK; look at each")
         if not given.groups.attributes:
-            yield "note", "groups.attributes is empty, so no groups are compared; name columns"
+            yield _note("groups.attributes is empty, so no groups are compared; name columns")
         if not (given.letters.profile and given.letters.sender):
-            yield (
-                "note",
-                (
-                    "letters stay drafts until letters.sender and letters.profile say who writes, "
-                    "and under which law"
-                ),
+            yield _note(
+                "letters stay drafts until letters.sender and letters.profile say who writes, "
+                "and under which law"
             )
         audit = Audit.from_toml(settings, timeout=timeout, progress=True)
         yield from _check_audit(audit)
@@ -92,17 +97,17 @@ def _check_machine() -> Iterator[Check]:
     try:
         own = versions()
         named = ", ".join(f"{n} {own[n]}" for n in ("recourse-audit", "onnxruntime", "python"))
-        yield "OK", f"versions: {named}"
+        yield _ok(f"versions: {named}")
     except PackageNotFoundError as error:
         yield "FAILS", f"the package {error.name} is missing; install recourse-audit again"
     missing = {*find_missing()}
     if missing & {"pango", "font"}:
         what = NO_PANGO if "pango" in missing else "no PDF can be made: install a font"
-        yield "note", f"{what} (everything else works)"
+        yield _note(f"{what} (everything else works)")
     elif missing:
-        yield "note", "PDFs are made slowly; install libharfbuzz-subset0, or harfbuzz elsewhere"
+        yield _note("PDFs are made slowly; install libharfbuzz-subset0, or harfbuzz elsewhere")
     else:
-        yield "OK", "PDFs: Pango, HarfBuzz's subsetter and fonts"
+        yield _ok("PDFs: Pango, HarfBuzz's subsetter and fonts")
     free = MemoryLimit().free
     gigabytes = None if free is None else free / GIGABYTE
     short = gigabytes is not None and gigabytes < LITTLE_MEMORY
@@ -110,9 +115,9 @@ def _check_machine() -> Iterator[Check]:
     more = "; end other programs, or audit elsewhere" if short else ""
     yield "note" if short else "OK", f"{_cores()} cores{memory}{more}"
     try:
-        yield "OK", f"Dask {version('distributed')}, for --scheduler"
+        yield _ok(f"Dask {version('distributed')}, for --scheduler")
     except PackageNotFoundError:
-        yield "OK", "no Dask, which only --scheduler needs: pip install 'recourse-audit[cluster]'"
+        yield _ok("no Dask, which only --scheduler needs: pip install 'recourse-audit[cluster]'")
 
 
 def _check_audit(audit: "Audit") -> Iterator[Check]:
@@ -122,18 +127,12 @@ def _check_audit(audit: "Audit") -> Iterator[Check]:
     with doing("Asking the model about everybody"):
         inspection = audit.inspect()
     graph, signature = audit.loaded.graph, inspection.signature
-    yield (
-        "OK",
-        f"{graph.person_count:,} people and {number(len(graph.ties), 'tie')} fit the model",
-    )
-    yield from (("note", warning) for warning in audit.warnings)
+    yield _ok(f"{graph.person_count:,} people and {number(len(graph.ties), 'tie')} fit the model")
+    yield from map(_note, audit.warnings)
     if signature.fixed_nodes is not None or signature.fixed_arcs is not None:
-        yield (
-            "note",
-            (
-                "the model was exported for one size, so an audit takes several times as long; "
-                "`inspect` says how to export it again"
-            ),
+        yield _note(
+            "the model was exported for one size, so an audit takes several times as long; "
+            "`inspect` says how to export it again"
         )
     rule, agreement = inspection.decision, inspection.agreement
     if rule is not None:
@@ -148,12 +147,9 @@ def _check_audit(audit: "Audit") -> Iterator[Check]:
         yield "FAILS" if stops else "OK", " ".join([*agreement_sentences(agreement)[:1], *more])
     suggested = [kind for kind, is_open in inspection.undecided.items() if is_open]
     if suggested:
-        yield (
-            "note",
-            (
-                f"no rule of recourse.ties names {', '.join(map(repr, suggested))}, so ending such "
-                "ties may be advised; give each a rule, or list it in recourse.never"
-            ),
+        yield _note(
+            f"no rule of recourse.ties names {', '.join(map(repr, suggested))}, so ending such "
+            "ties may be advised; give each a rule, or list it in recourse.never"
         )
 
 
@@ -168,14 +164,11 @@ def _measure(audit: "Audit", workers: int | None) -> Iterator[Check]:
     low, high = cost.total(min(count, _cores()), SECONDS_ON_PAPER)
     unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
-    yield (
-        "OK",
-        (
-            f"an audit of {cost.people:,} people takes {duration(low)} to {duration(high)} with "
-            f"{number(count, 'worker')} and at most {memory:,.0f} MB for each, "
-            f"besides comparing groups; {cost.measured} people were measured, at {cost.low:.2g} to "
-            f"{cost.high:.2g} seconds each. --sample N audits fewer"
-        ),
+    yield _ok(
+        f"an audit of {cost.people:,} people takes {duration(low)} to {duration(high)} with "
+        f"{number(count, 'worker')} and at most {memory:,.0f} MB for each, "
+        f"besides comparing groups; {cost.measured} people were measured, at {cost.low:.2g} to "
+        f"{cost.high:.2g} seconds each. --sample N audits fewer"
     )
 
 

@@ -289,7 +289,7 @@ def _describe(rolled: RollOut, names: Sequence[str], words: Words) -> str:
 
     def list_of(variables: frozenset[Variable]) -> str:
         ordered = sorted(variables, key=lambda variable: variable[::-1])
-        return words.listed([name(variable) for variable in ordered]) or words.say("subject.none")
+        return words.series([name(variable) for variable in ordered]) or words.say("subject.none")
 
     return words.say(
         "subject.roll_out.alt",

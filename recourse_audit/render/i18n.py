@@ -211,7 +211,7 @@ class Words:
         day = date.fromisoformat(day) if isinstance(day, str) else day
         return str(format_date(day, format=form, locale=self._locale))
 
-    def listed(self, items: Sequence[str]) -> str:
+    def series(self, items: Sequence[str]) -> str:
         """Several things as a sentence lists them."""
         text = str(format_list(list(items), locale=self._locale)) if items else ""
         # Before the sound of i, Spanish says e for y, which is in no pattern.
@@ -331,7 +331,7 @@ class Words:
             (text for name, text in phrases.items() if level in (name, _number(name))), None
         )
 
-    def decided(self, decision: str) -> str | None:
+    def opening(self, decision: str) -> str | None:
         """The user's opening sentence of a letter about a decision, if they gave one."""
         return self._find(lambda own: own.decided.get(decision))
 

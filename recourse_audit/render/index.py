@@ -461,7 +461,7 @@ def value_axis(settings: Settings | None, words: Words) -> ValueAxis:
         elif scored and line is not None:
             return ValueAxis(title=words.say("index.score"), line=line)
         elif not scored and (line is not None or len(decision.classes) <= 2):
-            favourable = words.listed([words.class_name(name) for name in decision.favourable])
+            favourable = words.series([words.class_name(name) for name in decision.favourable])
             title = words.say("index.probability", favourable=favourable)
             return ValueAxis(title=title, line=0.5 if line is None else line, whole=True)
     return ValueAxis(title=words.say("index.margin"), of_margin=True)

@@ -250,10 +250,10 @@ class LetterWriter:
             "address": ", ".join(settings.address),
             "contact": ", ".join(settings.contact),
             "decision": decision,
-            "decided": words.decided(letter.decision) or words.say(declined, decision=decision),
+            "decided": words.opening(letter.decision) or words.say(declined, decision=decision),
             "reference": self._print_reference(letter),
             "connections": self._connections(),
-            "data": words.listed([*map(words.name, letter.data)]) or words.say("data.own"),
+            "data": words.series([*map(words.name, letter.data)]) or words.say("data.own"),
         }.get(name, "")
         key = f"letters.slots.{name}" if name in self.profile.slots else f"letters.{name}"
         return given or words.say("draft.open", name=key)
@@ -319,7 +319,7 @@ def find_unworded(settings: Settings, words: Words, *, names_class: bool) -> tup
             names += [label for move in rule.moves for label in (move.before, move.to)]
     refused = set(decision.classes) - set(decision.favourable)
     if not names_class:
-        unsaid = {name for name in refused if words.decided(name) is None}
+        unsaid = {name for name in refused if words.opening(name) is None}
         refused = unsaid if len(refused) > 1 else set()
     used = ({*names} - {*settings.groups.attributes, ""}) | refused
     missing = {name for name in used if not words.has_name(name)}

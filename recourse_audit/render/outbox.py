@@ -107,7 +107,7 @@ class Outbox:
                 raise InputError(f"{paper}: is missing; PDFs need Pango when letters are signed")
         parts = [papers[first : first + PER_FILE] for first in range(0, len(papers), PER_FILE)]
         files = [file, *(file.with_stem(f"{file.stem}-{n}") for n in range(2, len(parts) + 1))]
-        with _beside(*files) as place:
+        with _put_at_once(*files) as place:
             for target, part in zip(files, parts, strict=True):
                 with pikepdf.new() as batch:
                     for paper in part:
@@ -126,7 +126,7 @@ class Outbox:
         inliner = CSSInliner(extra_css=self.writer.pages.text("styles/email.css"))
         emails = {letter.id: "" for letter in self.letters.values()}
         emails |= {own: to.email for own, to in self.writer.addresses.items() if own in emails}
-        with _beside(folder) as place:
+        with _put_at_once(folder) as place:
             new = place / folder.name
             new.mkdir()
             for name, letter in self.letters.items():
@@ -191,7 +191,7 @@ def make_email(page: str, inlined: str, to: str = "") -> EmailMessage:
 
 
 @contextmanager
-def _beside(*targets: Path) -> Iterator[Path]:
+def _put_at_once(*targets: Path) -> Iterator[Path]:
     """Give a folder in which files or folders wait; then they are put where they belong."""
     for target in filter(exists, targets):
         raise InputError(f"{target}: is there already; choose another name")

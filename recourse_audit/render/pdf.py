@@ -37,12 +37,12 @@ class Printer:
     """
 
     def __init__(self, templates: Templates) -> None:
-        self._weasyprint = _imported()
+        self._weasyprint = _import_weasyprint()
         self._fetcher = _fetcher(templates)
         self._fonts = self._weasyprint.text.fonts.FontConfiguration()
         self._fonts.styles = {}
         self._paper, self._text = templates.text(SHEET), ""
-        with self._fetcher.watched():
+        with self._fetcher.watch():
             self._given = self._parse(self._text)
 
     def pdf(self, html: str) -> bytes:
@@ -50,7 +50,7 @@ class Printer:
         before, _, rest = html.partition("<style>")
         text, _, after = rest.partition("</style>")
         document = self._weasyprint.HTML(string=before + after, url_fetcher=self._fetcher)
-        with self._fetcher.watched():
+        with self._fetcher.watch():
             if text != self._text or len(self._fonts.styles) > MOST_STYLES:
                 self._fonts.styles.clear()
                 self._text, self._given = text, self._parse(text)
@@ -85,7 +85,7 @@ def open_printer(templates: Templates) -> tuple[Printer | None, str]:
         return None, str(error)
 
 
-def _imported() -> Any:
+def _import_weasyprint() -> Any:
     try:
         import weasyprint
         import weasyprint.text.fonts
@@ -95,11 +95,11 @@ def _imported() -> Any:
     logging.getLogger("fontTools").setLevel(logging.CRITICAL)
     styles = getattr(weasyprint.css, "StyleFor", None)  # without it, letters take longer
     if styles is not None and not hasattr(styles, "shares"):
-        weasyprint.css.StyleFor = _sharing(styles)
+        weasyprint.css.StyleFor = _share_styles(styles)
     return weasyprint
 
 
-def _sharing(styles_for: Any) -> Any:
+def _share_styles(styles_for: Any) -> Any:
     """WeasyPrint's styles of a document, taken from documents before where they are the same.
 
     WeasyPrint works out some hundred properties of every element, a quarter of a letter's time, and
@@ -157,7 +157,7 @@ def _fetcher(templates: Templates) -> Any:
             raise ValueError(self._refused[-1])
 
         @contextmanager
-        def watched(self) -> Iterator[None]:
+        def watch(self) -> Iterator[None]:
             yield
             if self._refused:
                 first = self._refused[0]

@@ -61,7 +61,7 @@ class AuditProgress:
         self._done += subjects
         self._queries += queries
         seconds = max(self._clock() - self._start, 1e-9)
-        left = self._left(seconds, self._done - self._before, self._total - self._done)
+        left = self._time_left(seconds, self._done - self._before, self._total - self._done)
         rate = f"{self._queries / seconds:,.0f} queries per second, {left}"
         self._bar.update(self._task, completed=self._done, rate=rate)
         self._log(f"{self._done:,} of {self._total:,} subjects, {rate}")
@@ -75,7 +75,7 @@ class AuditProgress:
         left = ""
         if total is not None:
             seconds = self._clock() - self._start
-            left = self._left(seconds, done - self._before, total - done)
+            left = self._time_left(seconds, done - self._before, total - done)
         self._bar.update(self._task, completed=done, total=total, rate=left)
         self._log(f"{doing}: {done:,} of {total:,}, {left}" if total is not None else doing)
 
@@ -91,7 +91,7 @@ class AuditProgress:
         self._task = self._bar.add_task(doing, total=total, completed=done, rate="")
         self._bar.start()
 
-    def _left(self, seconds: float, done: int, left: int) -> str:
+    def _time_left(self, seconds: float, done: int, left: int) -> str:
         expected = left * seconds / max(done, 1) + self._on_paper * self._total
         return f"{duration(expected)} left"
 

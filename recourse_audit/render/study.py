@@ -131,7 +131,7 @@ class StudyPage:
         self.practice = len(key.training)
         self.facts = facts = facts_of(stored.settings)
         self.favourable, self.other = (
-            words.listed([words.class_name(name) for name in facts.classes if good(name)])
+            words.series([words.class_name(name) for name in facts.classes if good(name)])
             for good in (facts.favourable.__contains__, lambda name: name not in facts.favourable)
         )
         self.cases = [self._graphs(stored, case) for case in (*key.training, *key.cases)]
@@ -168,7 +168,7 @@ class StudyPage:
                 Graph(
                     picture=page.draw_explanation(ties, rest.removed),
                     probabilities=rest.probabilities,
-                    removed=self.words.listed(page.list_ties(by_name(rest.removed))),
+                    removed=self.words.series(page.list_ties(by_name(rest.removed))),
                 )
                 for rest in (getattr(study_case, level) for level in case.order)
             ),

@@ -240,7 +240,7 @@ class SubjectPage:
                 counts[tie.kind, self._way(tie) if person == self.report.subject.id else ""] += (
                     tie.count
                 )
-        return self.words.listed(
+        return self.words.series(
             [
                 (way or self.words.tie_name(kind, count))
                 + (f" \N{MULTIPLICATION SIGN}{count}" if count > 1 else "")
@@ -404,15 +404,15 @@ class SubjectPage:
         """The others at the ends of ties that options change: no letter may name them."""
         changes = [change for option in self.options for change in self.changes_of(option.actions)]
         return self.others_in(
-            [*(tie for _, ties in changes for tie in ties), *self._moved(shared=False)]
+            [*(tie for _, ties in changes for tie in ties), *self._new_ends(shared=False)]
         )
 
     @property
     def shared_in_options(self) -> list[str]:
         """New ends of ties that so many people share that a letter may name them."""
-        return self.others_in(self._moved(shared=True))
+        return self.others_in(self._new_ends(shared=True))
 
-    def _moved(self, *, shared: bool) -> list[tuple[str, ...]]:
+    def _new_ends(self, *, shared: bool) -> list[tuple[str, ...]]:
         """The new ends of moved ties that are shared by many, or those that are not."""
         actions = zip(_actions_of(self.report), self._shared, strict=True)
         return [

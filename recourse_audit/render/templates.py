@@ -39,7 +39,7 @@ REFUSED_FILTERS = ("safe", "random")
 # How a page writes figures: filters that are the methods of its words, so in one place.
 FORMATS = (
     *("number", "exact", "fixed", "signed", "amount", "probability", "percent", "whole_percent"),
-    *("points", "day", "listed", "name"),
+    *("points", "day", "series", "name"),
 )
 S = TypeVar("S", bound=Section)
 _META = re.compile(r"<meta[\s/>]", flags=re.IGNORECASE)
@@ -165,7 +165,7 @@ class Templates:
         return say(macro, *given)
 
     def piece(self, name: str) -> bytes:
-        path = self._found(name)
+        path = self._find(name)
         if path is None:
             raise TemplateError(f"{name}: there is no such piece in {self._places()}")
         try:
@@ -174,7 +174,7 @@ class Templates:
             raise TemplateError(f"{path}: cannot be read ({error.strerror})") from None
 
     def has(self, name: str) -> bool:
-        return self._found(name) is not None
+        return self._find(name) is not None
 
     def names(self, inside: str) -> tuple[str, ...]:
         """The names of the files in a folder of the templates."""
@@ -243,10 +243,10 @@ class Templates:
 
     def _source(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:
         """The text and the path of a template, which lies inside one of the folders."""
-        path = self._found(name)
+        path = self._find(name)
         return None if path is None else (self.text(name), str(path), lambda: True)
 
-    def _found(self, name: str) -> Path | None:
+    def _find(self, name: str) -> Path | None:
         for folder in self.folders:
             path = (folder / name).resolve()
             if path.is_relative_to(folder.resolve()) and path.is_file():

@@ -108,8 +108,8 @@ class TextAxis(DecisionAxis):
         cells = [" "] * self.room
         if self.cut_off is not None:
             cells[self._place(self.cut_off)] = "│"
-        start = self._beside(before)
-        end = start if after is None else self._beside(after)
+        start = self._place_aside(before)
+        end = start if after is None else self._place_aside(after)
         for place in range(min(start, end), max(start, end) + 1) if end != start else ():
             cells[place] = "┼" if cells[place] == "│" else "─"
         cells[end] = "▶" if end > start else "◀"
@@ -133,7 +133,7 @@ class TextAxis(DecisionAxis):
                 cells[start : start + len(text)] = text
         return _picture(cells, self.name)
 
-    def _beside(self, value: float) -> int:
+    def _place_aside(self, value: float) -> int:
         """The place of a value, which is never that of the cut-off unless the value is."""
         place = self._place(value)
         if self.cut_off is None or value == self.cut_off or place != self._place(self.cut_off):

@@ -154,7 +154,7 @@ class PageMaker:
         self._letters = _find_letters(stored.folder)
         self._level = level = pages.level
         # A subject's own copy leads to nobody else's.
-        self._beside = _beside(stored, level) if level != "subject" else {}
+        self._neighbours = _neighbours(stored, level) if level != "subject" else {}
         people = stored.names() if level == "auditor" else {}
         self._people = {
             plain(name): f"{file_name(number, name)}.html" for number, name in people.items()
@@ -164,7 +164,7 @@ class PageMaker:
         """The page of one subject, and its PDF if there is a printer."""
         name = file_name(number, report.subject.id)
         page = page_name(number, report.subject.id, self._level)
-        before, after = self._beside.get(number, ("", ""))
+        before, after = self._neighbours.get(number, ("", ""))
         view = SubjectPage(
             report,
             self._facts,
@@ -188,7 +188,7 @@ def _with_pdf(name: str, html: str, printer: Printer | None) -> dict[str, bytes]
     return files if printer is None else files | {f"{name}.pdf": printer.pdf(html)}
 
 
-def _beside(stored: StoredAudit, level: Level) -> dict[int, tuple[str, str]]:
+def _neighbours(stored: StoredAudit, level: Level) -> dict[int, tuple[str, str]]:
     """The pages before and after that of each subject, in the order of the index's list."""
     rows = dict(stored.rows())
     pages = {number: page_name(number, row.id, level) for number, row in rows.items()}

@@ -306,7 +306,7 @@ def check_charts(pages: ReadGroups, report: GroupReport, language: str) -> None:
                     words.people(table.name, g.group) for g in gaps.values() if g.worse == worse
                 ]
                 key = f"report.title.{measure}.{worse}"
-                said = words.say(key, people=words.listed(people))
+                said = words.say(key, people=words.series(people))
                 assert (said in title) == bool(people), title
             for name, text in rows:
                 group = next(
