@@ -292,13 +292,6 @@ class SubjectPage:
             self.words.count_nodes(kind, counts[kind]) for kind in self.kinds[1:] if counts[kind]
         ]
 
-    @property
-    def kinds_in_pictures(self) -> list[str]:
-        """The other kinds of nodes that explanations show."""
-        ids = {node for pair in self.counterfactuals for node in pair.explanation.nodes}
-        kinds = {node.kind for node in self.people if node.id in ids}
-        return [kind for kind in self.kinds[1:] if kind in kinds]
-
     def shape(self, kind: str) -> str:
         """What the mark of a kind of nodes is called."""
         return self.words.say(f"shape.{kind_shape(self.kinds.index(kind))}")
@@ -317,11 +310,6 @@ class SubjectPage:
             for part, favourable in kinds.items()
         ]
         return Strip(Axis(low=0.0, high=float(most), width=240), alt).bar(parts).picture()
-
-    def explanations_with(self, node: EgoNode) -> str:
-        """The numbers of the counterfactuals whose explanation somebody is in."""
-        pairs = enumerate(self.counterfactuals, start=1)
-        return ", ".join(str(number) for number, pair in pairs if node.id in pair.explanation.nodes)
 
     # ------------------------------------------------------------------ options
 
@@ -386,15 +374,6 @@ class SubjectPage:
         strip = Strip(Axis(low=0.0, high=1.0, width=SMALL), alt, height=18).tick(FRAGILE)
         return strip.estimate(tests.share, tests).picture()
 
-    def changes_others(self, option: Option) -> bool:
-        """Whether an option changes the decision on somebody else."""
-        effects = option.side_effects
-        return bool(effects.to_favourable or effects.to_unfavourable or effects.other)
-
-    @property
-    def changes_anyone(self) -> bool:
-        return any(map(self.changes_others, self.options))
-
     @property
     def searched(self) -> bool:
         return self.report.recourse is not None and self.report.recourse.status in SEARCHED
@@ -422,12 +401,6 @@ class SubjectPage:
         ]
 
     # ------------------------------------------------------------------ counterfactuals
-
-    def counts(self, gain: float | None) -> str:
-        """Whether removed ties count for the subject or against, if it is worth a sentence."""
-        if gain is None or abs(gain) < self.axis.least:
-            return ""
-        return "against" if gain > 0 else "for"
 
     def compare(self, pair: Counterfactual) -> str:
         """How the explanation and the whole graph disagree: the key of a sentence, or nothing.
@@ -517,18 +490,6 @@ class SubjectPage:
         if {nodes[place] for place in rolled.confounding_nodes} != set(caveat.variables):
             return None, "directed"
         return draw_roll_out(rolled, nodes, self.words), ""
-
-    @property
-    def answers(self) -> list[tuple[str, Mapping[str, float]]]:
-        """The probability of each class: as decided, on own data alone, for the first pair."""
-        first, own = self.counterfactuals[0], self.report.own_data
-        columns = {
-            "whole": self.report.subject.probabilities,
-            "alone": own.alone.probabilities if own is not None and own.alone is not None else {},
-            "explanation_1": first.explanation.probabilities,
-            "counterfactual_1": first.probabilities,
-        }
-        return [(key, chances) for key, chances in columns.items() if chances or key != "alone"]
 
     def draw_pairs(self, alt: str) -> Picture:
         """All pairs of the search by both objectives."""
