@@ -66,34 +66,24 @@ def make_files(
         tuple(numbers[first : first + SUBJECTS_TOGETHER])
         for first in range(0, len(numbers), SUBJECTS_TOGETHER)
     ]
-    job = RenderJob(bundle=bundle, factory=factory)
-    for run, made in _render(job, runs, min(options.workers, len(runs))):
+    for run, made in _render(bundle, factory, runs, min(options.workers, len(runs))):
         yield from made
         options.done(len(run))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RenderJob:
-    """Where the subjects are, and what makes their files."""
-
-    bundle: Path
-    factory: MakerFactory
-
-    def open(self) -> Callable[[Run], Made | Failed]:
-        """Called in each worker; the file maker itself is made when it is first needed."""
-        renderer = _Renderer(self)
-        # A maker left for the interpreter's last moments would leave temporary fonts behind.
-        atexit.register(renderer.close)
-        return renderer.answer
-
-
-class _Renderer:
     """Makes files in one process, with the bundle opened once, when it is first needed."""
 
-    def __init__(self, job: RenderJob) -> None:
-        self._job = job
+    def __init__(self, bundle: Path, factory: MakerFactory) -> None:
+        self._bundle, self._factory = bundle, factory
         self._held = ExitStack()
         self._opened: tuple[StoredAudit, FileMaker] | None = None
+
+    def open(self) -> Callable[[Run], Made | Failed]:
+        """Called in each worker."""
+        # A maker left for the interpreter's last moments would leave temporary fonts behind.
+        atexit.register(self.close)
+        return self.answer
 
     def close(self) -> None:
         """Let go of what is held open, in the thread that opened it."""
@@ -111,20 +101,23 @@ class _Renderer:
 
     def make(self, numbers: Run) -> Made:
         if self._opened is None:
-            stored = self._held.enter_context(open_stored_audit(self._job.bundle))
-            self._opened = stored, self._job.factory(stored)
+            stored = self._held.enter_context(open_stored_audit(self._bundle))
+            self._opened = stored, self._factory(stored)
         stored, maker = self._opened
         return tuple(maker.files(number, stored.report(number)) for number in numbers)
 
 
-def _render(job: RenderJob, runs: Sequence[Run], workers: int) -> Iterator[tuple[Run, Made]]:
+def _render(
+    bundle: Path, factory: MakerFactory, runs: Sequence[Run], workers: int
+) -> Iterator[tuple[Run, Made]]:
     """The runs as they are finished, by this process or by several others."""
+    job = RenderJob(bundle, factory)
     if workers <= 1:
-        with closing(_Renderer(job)) as renderer:
-            yield from ((run, renderer.make(run)) for run in runs)
+        with closing(job):
+            yield from ((run, job.make(run)) for run in runs)
         return
     pool = ProcessPool[Run, Made, tuple[Run, Made]](workers, timeout=SECONDS_PER_RUN)
-    yield from pool.run(job, _Runs(job.bundle, runs), lambda _: None)
+    yield from pool.run(job, _Runs(bundle, runs), lambda _: None)
 
 
 class _Runs:
