@@ -17,7 +17,7 @@ import networkx as nx
 from recourse_audit.audit.rollout import RollOut, Variable
 from recourse_audit.records.groups import SweepTable
 from recourse_audit.records.search import ObjectiveGrid
-from recourse_audit.records.subject import EgoNetwork, StabilityPoint, StabilityReport
+from recourse_audit.records.subject import EgoNetwork, StabilityReport
 from recourse_audit.render.drawing import (
     SHAPES,
     SMALL,
@@ -32,7 +32,9 @@ from recourse_audit.render.drawing import (
     width_of,
 )
 from recourse_audit.render.i18n import Words
+from recourse_audit.render.templates import our_templates
 
+WORDS = "pages/pieces/chart_words.html"
 Tie = tuple[int, int]
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
@@ -203,7 +205,8 @@ def draw_roll_out(rolled: RollOut, names: Sequence[str], words: Words) -> Pictur
     roles = {variable: _role(rolled, variable) for variable in sorted(rolled.graph)}
     present = [role for role in ROLES if role in roles.values()]
     width = max(NAMES + COLUMN * depth + 60, 330)
-    drawing = Drawing(width, bottom + 22 * len(present) + 2, _describe(rolled, names, words))
+    [alt] = our_templates().lines(WORDS, "roll_out", rolled, names, words=words)
+    drawing = Drawing(width, bottom + 22 * len(present) + 2, alt)
     for layer in range(depth + 1):
         key = "subject.roll_out.layer" if layer else "subject.roll_out.own"
         heading = words.say(key, layer=str(layer))
@@ -279,26 +282,6 @@ def _role(rolled: RollOut, variable: Variable) -> str:
         "confounder": rolled.confounders,
     }
     return next((role for role, variables in roles.items() if variable in variables), "other")
-
-
-def _describe(rolled: RollOut, names: Sequence[str], words: Words) -> str:
-    def name(variable: Variable) -> str:
-        node, layer = variable
-        key = "subject.roll_out.at_layer" if layer else "subject.roll_out.features"
-        return words.say(key, name=names[node], layer=str(layer))
-
-    def list_of(variables: frozenset[Variable]) -> str:
-        ordered = sorted(variables, key=lambda variable: variable[::-1])
-        return words.series([name(variable) for variable in ordered]) or words.say("subject.none")
-
-    return words.say(
-        "subject.roll_out.alt",
-        layers=str(rolled.outcome[1]),
-        treatment=list_of(rolled.treatment),
-        outcome=name(rolled.outcome),
-        mediators=list_of(rolled.mediators),
-        confounders=list_of(rolled.confounders),
-    )
 
 
 # ---------------------------------------------------------------- two axes
@@ -523,11 +506,10 @@ def draw_stability(report: StabilityReport, words: Words | None = None) -> str:
     curves = {"changed": report.changed, "unchanged": report.unchanged}
     most = max((point.strength for curve in curves.values() for point in curve), default=0.0)
     most = max(ceil(10 * most), 1) / 10
-    title = words.say(f"stability.title.{report.kind}")
-    parts = [_describe_curve(name, curve, words) for name, curve in curves.items()]
-    drawing = Drawing(640, 400, " ".join([f"{title}.", *parts]))
+    [alt] = our_templates().lines(WORDS, "stability", report, words=words)
+    drawing = Drawing(640, 400, alt)
     drawing.add("rect", width=640, height=400, fill="paper")
-    drawing.text(70, 24, title, font_size=16)
+    drawing.text(70, 24, words.say(f"stability.title.{report.kind}"), font_size=16)
     across = Scale(low=0, high=most, start=70, end=620)
     up = Scale(low=0, high=1, start=340, end=76)
     plane = Plane(left=70, right=620, top=76, bottom=340, across=across, up=up)
@@ -547,16 +529,3 @@ def draw_stability(report: StabilityReport, words: Words | None = None) -> str:
         rows = sum(point.rows for point in curve)
         drawing.text(114, y, words.say_count(f"stability.key.{name}", rows))
     return drawing.file()
-
-
-def _describe_curve(name: str, curve: Sequence[StabilityPoint], words: Words) -> str:
-    values = [
-        words.say(
-            "stability.value",
-            distance=words.fixed(point.explanation, 2),
-            strength=words.fixed(point.strength, 2),
-        )
-        for point in curve
-    ]
-    listed = ", ".join(values) or words.say("subject.none")
-    return words.say(f"stability.described.{name}", values=listed)

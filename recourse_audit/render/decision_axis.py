@@ -208,8 +208,8 @@ class DecisionAxis:
         places = TICKS.get(self.kind) or tuple(ticks(low, high, 4))
         return Axis(low=low, high=high, ticks=places, line=self.cut_off, width=width)
 
-    def draw_figures(self, width: float = WIDE) -> Picture:
-        axis = self.scale(width)
+    def draw_figures(self) -> Picture:
+        axis = self.scale()
         steps = [other - one for one, other in zip(axis.ticks, axis.ticks[1:], strict=False)]
         decimals = max(0, -floor(log10(min(steps)) + 1e-9)) if steps else 0
         write = self.words.number if decimals <= 2 else self.words.amount

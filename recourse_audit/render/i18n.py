@@ -29,10 +29,10 @@ from recourse_audit.errors import TemplateError
 from recourse_audit.records.group_figures import Verdict
 from recourse_audit.records.model import Agreement, ProbeReport
 from recourse_audit.records.recourse import FRAGILE, STEADY, RecourseStatus, TieWord
-from recourse_audit.render.templates import Templates
+from recourse_audit.render.templates import Templates, our_templates
 from recourse_audit.render.text import NO_BREAK, plain
 from recourse_audit.settings import LanguageWords, Settings
-from recourse_audit.settings.letters import COUNT
+from recourse_audit.settings.letters import COUNT, TieWords
 from recourse_audit.settings.section import near_matches
 
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -81,7 +81,6 @@ class Words:
         self._own = [own[name] for name in self._languages if name in own]
         self._currencies = currencies
         self._has_kinds = False
-        self.missing: set[str] = set()  # names that were used without a word for them
         self._forms: dict[str, tuple[str, ...]] = {}
         self._files: dict[str, str] = {}  # the name of the file that each message is in
         self._rules: dict[str, Callable[[int], int]] = {}
@@ -254,11 +253,7 @@ class Words:
     def forms_of(self, name: str) -> tuple[str, ...]:
         """The singular of a name, and its plural if there is one."""
         forms = self._find(lambda own: own.names.get(name))
-        if forms is not None:
-            return tuple(map(plain, forms))
-        if name:
-            self.missing.add(name)
-        return (plain(name).replace("_", " "),)
+        return (plain(name).replace("_", " "),) if forms is None else tuple(map(plain, forms))
 
     def forms_of_kind(self, kind: str) -> tuple[str, ...]:
         """What nodes of a kind are called; a number is called a kind, unless it has a word."""
@@ -276,10 +271,7 @@ class Words:
     def class_name(self, name: str) -> str:
         """A class of the model; without a word, quoted."""
         word = self._find(lambda own: own.names.get(name))
-        if word is not None:
-            return plain(word[0])
-        self.missing.add(name)
-        return self.say("quoted", text=plain(name))
+        return self.say("quoted", text=plain(name)) if word is None else plain(word[0])
 
     def people(self, attribute: str, group: str) -> str:
         """The people of a group in a sentence: people in the South."""
@@ -294,27 +286,24 @@ class Words:
         if forms and (count in {None, 1} or COUNT in forms[-1]):
             number = self.number(count or 1)
             return plain(forms[0 if count in {None, 1} else -1]).replace(COUNT, number)
-        self.missing.add(kind)
         if count is None:
             return self.say("ties.drop_all", kind=self.tie_name(kind, 2))
         return self.say_count(f"ties.{do}", count, kind=self.tie_name(kind, count))
 
     def tie_name(self, kind: str, count: int = 1) -> str:
         """What ties of a kind are called: standing payment; payment tie without a word."""
-        words = self._find(lambda own: own.ties.get(kind))
-        if words is not None and words.name:
-            return plain(self.form(count, words.name))
+        if name := self._tie(kind).name:
+            return plain(self.form(count, name))
         return self.say_count("ties.name", count, kind=plain(kind).replace("_", " "))
 
     def tie_way(self, kind: str, *, forward: bool) -> str:
         """What a tie of a kind is called at its first end, or its second; "" without a word."""
-        words = self._find(lambda own: own.ties.get(kind))
-        return "" if words is None else plain(words.forward if forward else words.backward)
+        words = self._tie(kind)
+        return plain(words.forward if forward else words.backward)
 
     def tie_caution(self, kind: str) -> str:
         """What a person must know before they end a tie of a kind; "" where nothing is said."""
-        words = self._find(lambda own: own.ties.get(kind))
-        return "" if words is None else plain(words.caution)
+        return plain(self._tie(kind).caution)
 
     def reason(self, name: str) -> str | None:
         """The user's phrase for a column or a kind of tie as a reason, if they gave one."""
@@ -345,9 +334,11 @@ class Words:
         """Whether the user gave words for ending, adding or moving a tie of a kind."""
         return bool(self._change_forms(do, kind))
 
+    def _tie(self, kind: str) -> TieWords:
+        return self._find(lambda own: own.ties.get(kind)) or TieWords()
+
     def _change_forms(self, do: TieWord, kind: str) -> tuple[str, ...]:
-        words = self._find(lambda own: own.ties.get(kind))
-        return () if words is None else getattr(words, "end" if do == "drop" else do)
+        return getattr(self._tie(kind), "end" if do == "drop" else do)
 
     def value(self, value: float | str, unit: str = "") -> str:
         """A value in the user's units: €4,780, 3 years, or a category, quoted without a word."""
@@ -408,7 +399,7 @@ def probe_notes(probes: ProbeReport) -> tuple[str, ...]:
 
 def agreement_sentences(found: Agreement, words: Words | None = None) -> tuple[str, ...]:
     """How many decisions of the record and the model agree; who differs, and what explains it."""
-    return tuple(Templates().lines(AGREEMENT, "sentences", words=words or Words(), found=found))
+    return tuple(our_templates().lines(AGREEMENT, "sentences", words=words or Words(), found=found))
 
 
 @cache

@@ -7,11 +7,11 @@ named in any of it.
 import json
 import os
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import quote
 
+from recourse_audit.bundle.manifest import digest_of
 from recourse_audit.records.bundle import CodeFinding
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.groups import GroupPage
@@ -52,7 +52,7 @@ def sarif_log(findings: Sequence[CodeFinding], place: Path, problem: str = "") -
             "level": "warning",
             "message": {"text": finding.text},
             "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri}}}],
-            "partialFingerprints": {"finding/v1": _fingerprint(finding)},
+            "partialFingerprints": {"finding/v1": digest_of(f"{finding.rule}\n{finding.about}")},
         }
         for finding in findings
     ]
@@ -63,7 +63,3 @@ def sarif_log(findings: Sequence[CodeFinding], place: Path, problem: str = "") -
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return f"{json.dumps(log, indent=1, ensure_ascii=False)}\n"
-
-
-def _fingerprint(finding: CodeFinding) -> str:
-    return sha256(f"{finding.rule}\n{finding.about}".encode()).hexdigest()

@@ -24,7 +24,7 @@ from recourse_audit.records.recourse import (
     TogetherAction,
     is_shared,
 )
-from recourse_audit.records.search import CarryingSet, Counterfactual, FrontPair, Tie, WholeGraph
+from recourse_audit.records.search import CarryingSet, Counterfactual, Tie, WholeGraph
 from recourse_audit.records.subject import (
     Caveat,
     EgoNode,
@@ -495,16 +495,12 @@ class SubjectPage:
         """All pairs of the search by both objectives."""
         grid = self.report.objective_grid
         assert grid is not None
-
-        def place(pair: FrontPair | Counterfactual) -> tuple[float, float]:
-            return pair.simulatability, abs(pair.relevance)
-
         return draw_objective_grid(
             grid,
             self.words,
             alt,
-            front=[place(pair) for pair in self.report.front],
-            choices=[place(pair) for pair in self.counterfactuals],
+            front=[(pair.simulatability, abs(pair.relevance)) for pair in self.report.front],
+            choices=[(pair.simulatability, abs(pair.relevance)) for pair in self.counterfactuals],
         )
 
 

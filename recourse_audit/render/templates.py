@@ -12,6 +12,7 @@ import re
 import shutil
 import traceback
 from collections.abc import Callable
+from functools import cache
 from html import unescape
 from pathlib import Path
 from typing import Any, TypeVar
@@ -101,7 +102,10 @@ class Templates:
         )
         for name in REFUSED_FILTERS:
             del self._environment.filters[name]
-        self._environment.filters |= {"capital": _with_capital, "plain": plain}
+        self._environment.filters |= {
+            "capital": lambda text: text[:1].upper() + text[1:],
+            "plain": plain,
+        }
         self._environment.filters |= {name: _format_filter(name) for name in FORMATS}
         self._heads: set[str] = set()
         self._environment.globals |= {"head": self._head, "script": self._script}
@@ -266,6 +270,12 @@ class Templates:
         return None
 
 
+@cache
+def our_templates() -> Templates:
+    """Our own templates, compiled once: for texts that no page of the user's says otherwise."""
+    return Templates()
+
+
 def _format_filter(name: str) -> Callable[..., str]:
     @pass_context
     def write(context: Context, value: object, *given: object) -> str:
@@ -273,11 +283,6 @@ def _format_filter(name: str) -> Callable[..., str]:
         return str(getattr(words, name)(value, *given))
 
     return write
-
-
-def _with_capital(text: str) -> str:
-    """A sentence with its first letter as a capital; the rest stays as it is."""
-    return text[:1].upper() + text[1:]
 
 
 def _hashed(text: str) -> str:

@@ -29,7 +29,7 @@ from recourse_audit.render.drawing import Picture
 from recourse_audit.render.groups import GroupPage
 from recourse_audit.render.i18n import Words, agreement_sentences, probe_notes
 from recourse_audit.render.subject import SubjectPage
-from recourse_audit.render.templates import Templates
+from recourse_audit.render.templates import Templates, our_templates
 from recourse_audit.render.text import NO_BREAK, plain
 
 PIECES = "pages/pieces/"
@@ -119,9 +119,8 @@ class TextAxis(DecisionAxis):
     def draw_sides(self) -> Picture | None:
         return None
 
-    def draw_figures(self, width: float = 0.0) -> Picture:
+    def draw_figures(self) -> Picture:
         """The ends and the cut-off as figures below their places, as far as there is room."""
-        del width
         cells = [" "] * self.room
         for value in (self.cut_off, *self.range):
             figure = "" if value is None else self.figure(value)
@@ -162,7 +161,7 @@ def show_what_if(console: Console, tried: WhatIf, words: Words | None = None) ->
 
 def what_if_lines(macro: str, about: Record, words: Words) -> list[str]:
     """What a macro of `what_if.html` says: of changes by hand, or of a part of them."""
-    return Templates().lines(f"{PIECES}what_if.html", macro, about, words=words)
+    return our_templates().lines(f"{PIECES}what_if.html", macro, about, words=words)
 
 
 # ---------------------------------------------------------------- groups, a model, stability
