@@ -15,6 +15,7 @@ from recourse_audit.records.bundle import Fingerprint
 from recourse_audit.records.subject import AnswerAlone, SubjectReport
 from recourse_audit.render.drawing import (
     EDGE,
+    STRIP,
     Axis,
     Drawing,
     Picture,
@@ -236,13 +237,7 @@ class DecisionAxis:
         return drawing.picture()
 
     def draw(
-        self,
-        before: float | None,
-        after: float | None,
-        alt: str,
-        *,
-        narrow: bool = False,
-        height: float = 26.0,
+        self, before: float | None, after: float | None, alt: str, *, narrow: bool = False
     ) -> Picture | None:
         """A ring at the answer as it is, and a disc at the answer with a change.
 
@@ -250,7 +245,8 @@ class DecisionAxis:
         """
         if before is None:
             return None
-        strip = Strip(self.scale(NARROW if narrow else WIDE), alt, height=height)
+        axis, height = self.scale(NARROW if narrow else WIDE), 22.0 if narrow else STRIP
+        strip = Strip(axis, alt, height=height)
         if after is not None:
             favourable = self.is_favourable(after)
             colour = "ink" if favourable is None else "yes" if favourable else "no"

@@ -307,12 +307,6 @@ class GroupPage:
             return None
         return find_gap(self._own_table.gaps, self.leading.group, measure=measure)
 
-    @property
-    def without_option(self) -> dict[str, Rate]:
-        """Who would be approved without their ties and has no option, by group."""
-        found = {name: rates.no_option for name, rates in self.own_data.items()}
-        return {name: rate for name, rate in found.items() if rate is not None}
-
     @cached_property
     def all_rows(self) -> list[Row]:
         """Every group of a single attribute against its reference, in each measure of the plot."""

@@ -10,19 +10,18 @@ from typing import Any
 from recourse_audit.records import Record
 from recourse_audit.records.group_figures import (
     Comparison,
-    DecisionCounts,
     ErrorRates,
     Estimate,
+    Group,
     Interval,
     JudgedGap,
-    Outcomes,
     OwnDataGap,
     OwnDataMeasure,
     OwnDataRates,
     Rate,
     Verdict,
 )
-from recourse_audit.records.groups import GroupReport
+from recourse_audit.records.groups import GroupReport, Overall
 from recourse_audit.records.rates import Figure, RateGap
 from recourse_audit.records.recourse import CommonAction, RecourseStatus
 from recourse_audit.records.texts import Cell, csv_lines
@@ -110,14 +109,11 @@ class _Rows:
 
     def all_rows(self) -> Iterator[Row]:
         report, overall = self._report, self._report.overall
-        if overall.decisions is not None:
-            yield from self._group("overall", EVERYBODY, overall.decisions, overall.outcomes, ())
+        yield from self._group("overall", EVERYBODY, overall, ())
         for table in report.tables:
             for group in table.by_group:
                 gaps = [gap for gap in table.comparisons if gap.group == group.name]
-                yield from self._group(
-                    table.name, group.name, group.decisions, group.outcomes, gaps
-                )
+                yield from self._group(table.name, group.name, group, gaps)
         yield from self._own_data()
         yield from self._reasons()
         yield from self._rates()
@@ -140,14 +136,12 @@ class _Rows:
         return {"verdict": verdict, "result": self._words.verdict(verdict, self._report.concern)}
 
     def _group(
-        self,
-        table: str,
-        group: str,
-        decisions: DecisionCounts,
-        outcomes: Outcomes | None,
-        gaps: Sequence[Comparison],
+        self, table: str, group: str, found: Group | Overall, gaps: Sequence[Comparison]
     ) -> Iterator[Row]:
         """The counts of a group, its shares and quartiles with their gaps, and its grades."""
+        decisions, outcomes = found.decisions, found.outcomes
+        if decisions is None:
+            return
         compared = {gap.measure: self._compare(gap) for gap in gaps}
         for name in COUNTS:
             yield self._start(table, group, name) | {"count": getattr(decisions, name)}

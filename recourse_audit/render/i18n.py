@@ -338,7 +338,8 @@ class Words:
         return self._find(lambda own: own.ties.get(kind)) or TieWords()
 
     def _change_forms(self, do: TieWord, kind: str) -> tuple[str, ...]:
-        return getattr(self._tie(kind), "end" if do == "drop" else do)
+        forms: tuple[str, ...] = getattr(self._tie(kind), "end" if do == "drop" else do)
+        return forms
 
     def value(self, value: float | str, unit: str = "") -> str:
         """A value in the user's units: €4,780, 3 years, or a category, quoted without a word."""

@@ -16,14 +16,11 @@ from recourse_audit.errors import InputError
 from recourse_audit.records.codec import STUDY_KEY
 from recourse_audit.records.search import Tie
 from recourse_audit.records.study import (
-    Difference,
     Level,
     Quadrant,
     ShownCase,
     StudyAnalysis,
     StudyKey,
-    Test,
-    Topic,
 )
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.charts import draw_network
@@ -186,11 +183,6 @@ class AnalysisPage:
     words: Words
     analysis: StudyAnalysis
     key: StudyKey
-
-    def find(self, what: Topic, test: Test) -> Difference:
-        """The first difference of a kind: the one over all cases."""
-        every = self.analysis.differences
-        return next(each for each in every if (each.what, each.test) == (what, test))
 
     def draw_counts(self, quadrant: Quadrant, alt: str) -> Picture:
         """How often each point was given: a column for each, on one scale with the others."""

@@ -93,16 +93,9 @@ class TextAxis(DecisionAxis):
         return cls(room=min(room, LONGEST_BAR) if room >= SHORTEST_BAR else 0, **given)
 
     def draw(
-        self,
-        before: float | None,
-        after: float | None,
-        alt: str,
-        *,
-        narrow: bool = False,
-        height: float = 0.0,
+        self, before: float | None, after: float | None, alt: str, *, narrow: bool = False
     ) -> Picture | None:
         """A ring at the answer as it is, and an arrow from it to the answer with a change."""
-        del height
         if before is None or narrow or not self.room:
             return None
         cells = [" "] * self.room
