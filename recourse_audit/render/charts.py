@@ -202,7 +202,17 @@ def draw_roll_out(rolled: RollOut, names: Sequence[str], words: Words) -> Pictur
     """
     _, depth = rolled.outcome
     bottom = HEADS + LAYER_ROW * len(names)
-    roles = {variable: _role(rolled, variable) for variable in sorted(rolled.graph)}
+    members = {
+        "outcome": {rolled.outcome},
+        "treatment": rolled.treatment,
+        "mediator": rolled.mediators,
+        "confounder": rolled.confounders,
+        "other": rolled.graph,
+    }
+    roles = {
+        variable: next(role for role, variables in members.items() if variable in variables)
+        for variable in sorted(rolled.graph)
+    }
     present = [role for role in ROLES if role in roles.values()]
     width = max(NAMES + COLUMN * depth + 60, 330)
     [alt] = our_templates().lines(WORDS, "roll_out", rolled, names, words=words)
@@ -272,16 +282,6 @@ def _draw_variable(drawing: Drawing, role: str, x: float, y: float) -> None:
 def _place(variable: Variable) -> tuple[float, float]:
     node, layer = variable
     return NAMES + 30.0 + COLUMN * layer, float(HEADS + LAYER_ROW * node)
-
-
-def _role(rolled: RollOut, variable: Variable) -> str:
-    roles = {
-        "outcome": {rolled.outcome},
-        "treatment": rolled.treatment,
-        "mediator": rolled.mediators,
-        "confounder": rolled.confounders,
-    }
-    return next((role for role, variables in roles.items() if variable in variables), "other")
 
 
 # ---------------------------------------------------------------- two axes

@@ -104,17 +104,10 @@ class Drawing:
 
     def part(self, kind: Part, x: float, y: float, width: float, height: float) -> None:
         """A part of a bar: at least so large that it is seen."""
-        self.add(
-            "rect",
-            x=x,
-            y=y,
-            width=max(width, 1.0),
-            height=max(height, 1.0),
-            fill=FILLS[kind],
-            stroke=STROKES[kind],
-            stroke_width=1.25,
-            stroke_dasharray="3 2" if kind == "open" else None,
-        )
+        box = {"x": x, "y": y, "width": max(width, 1.0), "height": max(height, 1.0)}
+        dashes = "3 2" if kind == "open" else None
+        look = {"fill": FILLS[kind], "stroke": STROKES[kind], "stroke_width": 1.25}
+        self.add("rect", **box, **look, stroke_dasharray=dashes)
 
     def text(self, x: float, y: float, words: str, *, fill: str = "ink", **values: object) -> None:
         self.add("text", words, x=float(x), y=float(y), fill=fill, **values)

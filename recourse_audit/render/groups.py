@@ -366,8 +366,7 @@ class GroupPage:
     @property
     def agreement(self) -> tuple[str, ...]:
         """How far the record and the model agree; nothing without a record."""
-        found = self.report.agreement
-        return () if found is None else agreement_sentences(found, self.words)
+        return agreement_sentences(self.report.agreement, self.words)
 
     def rate_tables(self, name: RateName | None = None) -> list[RateTable]:
         """A rate, or all, of everybody and by table: the groups that have it."""

@@ -398,8 +398,10 @@ def probe_notes(probes: ProbeReport) -> tuple[str, ...]:
     return tuple(words.probe_note(code, figures) for code, figures in probes.notes.items())
 
 
-def agreement_sentences(found: Agreement, words: Words | None = None) -> tuple[str, ...]:
+def agreement_sentences(found: Agreement | None, words: Words | None = None) -> tuple[str, ...]:
     """How many decisions of the record and the model agree; who differs, and what explains it."""
+    if found is None:
+        return ()
     return tuple(our_templates().lines(AGREEMENT, "sentences", words=words or Words(), found=found))
 
 

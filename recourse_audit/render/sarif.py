@@ -23,10 +23,8 @@ def find_gaps(report: GroupReport) -> Iterator[CodeFinding]:
     """The gaps that are shown, in the words of the group report."""
     page = GroupPage(report)
     for gap in report.flags:
-        what, verdict = (
-            page.words.say(f"report.measure.{gap.measure}"),
-            page.say("verdict", gap.verdict),
-        )
+        what = page.words.say(f"report.measure.{gap.measure}")
+        verdict = page.say("verdict", gap.verdict)
         yield CodeFinding(
             rule=f"gap/{gap.measure}",
             title=f"{verdict.lstrip('▲ ')}: {what}",

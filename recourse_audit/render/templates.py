@@ -71,14 +71,6 @@ def eject(folder: Path) -> None:
         raise TemplateError(f"{folder}: cannot be written ({reason}); choose another") from None
 
 
-def _is_raised_by_jinja(error: Exception) -> bool:
-    """Whether an error comes from putting a page together, such as of a filter without a text."""
-    last = error.__traceback__
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    return last is not None and str(last.tb_frame.f_globals.get("__name__")).startswith("jinja2.")
-
-
 class Templates:
     """Our templates, each replaced by the user's own file of the same name where there is one.
 
@@ -145,8 +137,9 @@ class Templates:
         place = self._place(error)
         if isinstance(error, RecursionError):
             return f"{place or name}: the template includes or calls itself endlessly"
-        ours = isinstance(error, OSError) or (compiled and not _is_raised_by_jinja(error))
-        if ours and place is None:
+        last = traceback.extract_tb(error.__traceback__)[-1].filename
+        by_jinja = Path(last).parent.name == "jinja2"  # such as of a filter without a text
+        if place is None and (isinstance(error, OSError) or (compiled and not by_jinja)):
             return None
         return f"{place or name}: {error}"
 

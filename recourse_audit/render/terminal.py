@@ -197,7 +197,7 @@ def show_model(
         name=plain(name),
         report=report,
         plain=plain,
-        agreement=agreement_sentences(report.agreement, words) if report.agreement else (),
+        agreement=agreement_sentences(report.agreement, words),
     )
     width = console.width if full else min(console.width, COLUMNS)
     show_markup(console, sections.full() if full else sections.brief(more), width)
