@@ -1,5 +1,4 @@
 """The page of a subject: candidates for reasons, and what to do before a letter is signed."""
-# ruff: noqa: RUF001  # a page has dashes, minus signs and apostrophes of its own
 
 import io
 from collections.abc import Iterator
