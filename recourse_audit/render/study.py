@@ -14,7 +14,7 @@ from recourse_audit.bundle.manifest import digest, digest_of
 from recourse_audit.bundle.reader import StoredAudit
 from recourse_audit.errors import InputError
 from recourse_audit.records.codec import STUDY_KEY
-from recourse_audit.records.search import Tie
+from recourse_audit.records.search import StudyCase, Tie
 from recourse_audit.records.study import (
     Level,
     Quadrant,
@@ -36,16 +36,7 @@ LEVELS: tuple[Level, Level] = ("high", "low")
 # How far two histograms must differ, as a share of all probability, for people to see it.
 VISIBLE = 0.1
 Chances = dict[str, float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Graph:
-    """One of the four graphs of a case, and what the model answers on it."""
-
-    picture: Picture | None
-    probabilities: Chances
-    removed: str = ""
-    part: str = ""
+Order = tuple[Level, Level]
 
 
 def make_study(
@@ -131,45 +122,27 @@ class StudyPage:
             words.series([words.class_name(name) for name in facts.classes if good(name)])
             for good in (facts.favourable.__contains__, lambda name: name not in facts.favourable)
         )
-        self.cases = [self._graphs(stored, case) for case in (*key.training, *key.cases)]
+        self.cases = [self._open(stored, case) for case in (*key.training, *key.cases)]
 
-    def _graphs(self, stored: StoredAudit, case: ShownCase) -> list[Graph]:
+    def _open(self, stored: StoredAudit, case: ShownCase) -> tuple[SubjectPage, StudyCase, Order]:
+        """The page of the person whom a case is about, without a name; the case, and its order."""
         number = stored.number_of(case.subject)
         assert number is not None
-        name = self.words.say("study.person")
-        full = stored.report(number)
-        report = redact(full, "reviewer", self.facts.protected, self.words, subject=name)
+        report, name = stored.report(number), self.words.say("study.person")
+        report = redact(report, "reviewer", self.facts.protected, self.words, subject=name)
         page = SubjectPage(report, self.facts, words=self.words)
-        study_case, near = report.study_cases[LEVELS.index(case.level)], report.ego_network
-        assert near is not None
+        return page, report.study_cases[LEVELS.index(case.level)], case.order
 
-        def by_name(removed: Sequence[Tie]) -> list[Tie]:
-            """The same ties, each beginning with the person whom the case is about."""
-            return [(b, a) if b == name else (a, b) for a, b in removed]
+    def draw_network(self, page: SubjectPage, alt: str) -> Picture:
+        """Who is near the person."""
+        assert page.report.ego_network is not None
+        return draw_network(page.report.ego_network, page.kinds, alt)
 
-        shown, total = (self.words.number(count - 1) for count in (near.shown, near.total))
-        alt = self.words.say("study.network.alt", people=shown)
-        part = self.words.say("study.network.part", shown=shown, total=total)
-        ties = study_case.explanation.edges
-        return [
-            Graph(
-                picture=draw_network(near, report.kinds, alt),
-                probabilities=report.subject.probabilities,
-                part=part if near.shown < near.total else "",
-            ),
-            Graph(
-                picture=page.draw_explanation(ties),
-                probabilities=study_case.explanation.probabilities,
-            ),
-            *(
-                Graph(
-                    picture=page.draw_explanation(ties, rest.removed),
-                    probabilities=rest.probabilities,
-                    removed=self.words.series(page.list_ties(by_name(rest.removed))),
-                )
-                for rest in (getattr(study_case, level) for level in case.order)
-            ),
-        ]
+    def list_removed(self, page: SubjectPage, removed: Sequence[Tie]) -> str:
+        """Removed ties as a sentence lists them, each beginning with the person if it is theirs."""
+        name = page.report.subject.id
+        own_first = [(b, a) if b == name else (a, b) for a, b in removed]
+        return self.words.series(page.list_ties(own_first))
 
     def draw_bar(self, share: float, alt: str) -> Picture:
         axis = Axis(low=0.0, high=1.0, line=0.0, width=200.0)
