@@ -26,7 +26,6 @@ from recourse_audit.records.group_figures import (
     Rate,
     ServedGroups,
     Verdict,
-    WorseOff,
 )
 from recourse_audit.records.groups import (
     Finding,
@@ -154,14 +153,6 @@ class GroupPage:
         """The table and the group of those whom each gap that is shown is against."""
         shown = self.findings(family, "gap shown")
         return [(gap.table, gap.group if gap.worse == "group" else gap.reference) for gap in shown]
-
-    def worse_off(self, table: GroupTable, measure: Measure, worse: WorseOff) -> list[str]:
-        """The groups with a gap that is shown, against them or against the reference."""
-        return [
-            self.people(table.name, gap.group)
-            for gap in table.comparisons
-            if (gap.measure, gap.worse) == (measure, worse)
-        ]
 
     @property
     def worse_people(self) -> list[str]:

@@ -40,7 +40,6 @@ _NEEDS: dict[RecourseStatus, Need] = {
     "certified_infeasible": "none",
     "already_favourable": "favourable",
 }
-FIRST_ROWS = 5  # of each need in the overview
 MOST_DECIMALS = 3
 EFFORTS = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # that a filter offers
 SCRIPT = (
@@ -238,11 +237,6 @@ class IndexPage:
         if self.level != "auditor":
             agreement = agreement.without_people()
         return agreement_sentences(agreement, self.words)
-
-    def first_people(self, need: Need) -> tuple[Person, ...]:
-        """The first rows of the overview; unfinished searches have one remedy, and no rows."""
-        most = 0 if need == "open" else FIRST_ROWS
-        return tuple(person for person in self.people if person.need == need)[:most]
 
     @property
     def tests(self) -> tuple[int, int, int, int] | None:

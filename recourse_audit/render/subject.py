@@ -263,34 +263,13 @@ class SubjectPage:
         ties = self._ties_between(self.report.subject.id, other)
         return all(self._way(tie) for tie in ties if tie.directed)
 
-    def decision_on(self, person: str) -> str:
-        """The decision on somebody near, in the user's word; empty if there is none."""
-        decision = next((node.decision for node in self.people if node.id == person), "")
-        return self.words.class_name(decision) if decision else ""
-
     def list_ties(self, ties: Iterable[Tie]) -> list[str]:
         signs = ((self.arrow(*tie), tie) for tie in ties)
         return [(f" {sign} " if sign else "\N{EN DASH}").join(tie) for sign, tie in signs]
 
-    @property
-    def neighbours_by_distance(self) -> list[tuple[int, list[EgoNode]]]:
-        """The neighbours by distance, nearest first."""
-        others = [node for node in self.people if node.id != self.report.subject.id]
-        return [
-            (hops, [node for node in others if node.hops == hops])
-            for hops in sorted({node.hops for node in others})
-        ]
-
     def decisions_on(self, nodes: Sequence[EgoNode]) -> list[tuple[str, int]]:
         """How many of some people were decided how, the most frequent decision first."""
         return Counter(node.decision for node in nodes if not node.kind).most_common()
-
-    def count_others(self, nodes: Sequence[EgoNode]) -> list[str]:
-        """How many nodes of each other kind there are: 2 employers."""
-        counts = Counter(node.kind for node in nodes)
-        return [
-            self.words.count_nodes(kind, counts[kind]) for kind in self.kinds[1:] if counts[kind]
-        ]
 
     def shape(self, kind: str) -> str:
         """What the mark of a kind of nodes is called."""
