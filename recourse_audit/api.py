@@ -573,18 +573,15 @@ def _letter_ids(given: Iterable[str] | None) -> Ids:
 
 def _list_ids(subjects: str | Sequence[SubjectId]) -> list[str]:
     """Ids as the graph has them: text; PyG and others number people, also with numpy's numbers."""
-    return [
-        _text_id(subject) for subject in ([subjects] if isinstance(subjects, str) else subjects)
-    ]
-
-
-def _text_id(subject: SubjectId) -> str:
-    try:
-        return subject if isinstance(subject, str) else str(operator.index(subject))
-    except TypeError:
-        raise SubjectError(
-            f"an id is text or a whole number (got {subject!r}); give the id of a node"
-        ) from None
+    ids = []
+    for subject in [subjects] if isinstance(subjects, str) else subjects:
+        try:
+            ids.append(subject if isinstance(subject, str) else str(operator.index(subject)))
+        except TypeError:
+            raise SubjectError(
+                f"an id is text or a whole number (got {subject!r}); give the id of a node"
+            ) from None
+    return ids
 
 
 def _list_changes(changes: str | Sequence[str]) -> list[str]:

@@ -51,6 +51,9 @@ class RenderOptions:
     done: Callable[[int], None] = lambda _: None
 
 
+ALONE = RenderOptions()
+
+
 def file_name(number: int, subject: str) -> str:
     """The name of a subject's files, without ending: safe on every system, and distinct."""
     subject = subject.replace(":", "-")

@@ -260,7 +260,6 @@ def decision_axis(report: SubjectReport, facts: AuditFacts, words: Words) -> Dec
     classes = tuple(plain(name) for name in facts.classes)
     good = tuple(plain(name) for name in facts.favourable)
     bad = [name for name in classes if name not in good]
-    unfavourable = words.say("subject.unfavourable")
     kind: Kind = "score" if line.has_score else "probability"
     cut_off = line.cut_off
     if line.rule == "argmax":
@@ -273,10 +272,8 @@ def decision_axis(report: SubjectReport, facts: AuditFacts, words: Words) -> Dec
         cut_off=cut_off,
         at_least=line.rule != "argmax",
         better=line.better or "higher",
-        favourable=(
-            words.class_name(good[0]) if len(good) == 1 else words.say("subject.favourable")
-        ),
-        other=words.class_name(bad[0]) if len(bad) == 1 else unfavourable,
+        favourable=words.class_name(good[0]) if len(good) == 1 else words.say("subject.favourable"),
+        other=words.class_name(bad[0]) if len(bad) == 1 else words.say("subject.unfavourable"),
     )
     decided = line.score if line.has_score else axis.value(report.subject)
     span = (0.0, 1.0) if kind == "probability" else (-1.0, 1.0)

@@ -50,7 +50,7 @@ from recourse_audit.render.drawing import (
     share_bar,
 )
 from recourse_audit.render.i18n import Words, agreement_sentences
-from recourse_audit.render.templates import Templates
+from recourse_audit.render.templates import Templates, our_templates
 from recourse_audit.render.text import plain
 
 SENTENCES = "pages/pieces/group_words.html"
@@ -121,7 +121,7 @@ class GroupPage:
     @cached_property
     def macros(self) -> Any:
         """The macros of `group_words.html`, which return markup."""
-        return (self._templates or Templates()).macros(SENTENCES, gaps=self)
+        return (self._templates or our_templates()).macros(SENTENCES, gaps=self)
 
     # ------------------------------------------------------------------ findings
 
@@ -160,20 +160,6 @@ class GroupPage:
         return [self.people(*names) for names in dict.fromkeys(self._worse("single"))]
 
     # ------------------------------------------------------------------ names
-
-    @property
-    def of_neighbours(self) -> list[str]:
-        """The attributes that are a property of people's neighbours: works_at.sector.
-
-        Where the groups that tell them apart are pooled, those of a kind of tie that has words.
-        """
-        names = []
-        for table in self.singles:
-            relation, groups = table.name.rpartition(".")[0], [g.name for g in table.by_group]
-            shown = "several" in groups or f"no {relation}" in groups
-            if relation and (shown or self.words.has_tie(relation)):
-                names.append(table.name)
-        return names
 
     def attribute(self, name: str) -> str:
         """An attribute, or two crossed: origin, gender; everyone for figures of everyone."""

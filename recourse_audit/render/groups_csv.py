@@ -3,7 +3,7 @@
 Codes are those of the JSON; `result` says the same in the words of the page.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -51,7 +51,6 @@ OWN_DATA: dict[OwnDataMeasure, str] = {
     "given_alone": "adverse_rate given alone",
     "approved_alone": "adverse_rate of those approved alone",
 }
-NO_GAPS: Mapping[OwnDataMeasure, OwnDataGap] = {}
 EVERYBODY = "everybody"
 SWEPT = ("table", "group", "reference", "cut_off", "in_force", "of", "refused_share")
 COMPARED = ("ratio", "gap", "favourable_ratio", "smallest_gap", "smallest_gap_in_family", "worse")
@@ -186,8 +185,7 @@ class _Rows:
             yield from self._own_rates("overall", EVERYBODY, found.overall)
         for table in found.tables:
             for group, rates in table.by_group.items():
-                gaps = {gap.measure: gap for gap in table.gaps if gap.group == group}
-                yield from self._own_rates(table.table, group, rates, gaps)
+                yield from self._own_rates(table.table, group, rates, table.gaps)
                 if group in table.carried:
                     code = table.carried[group]
                     row = self._start(table.table, group, "gap carried by") | {"verdict": code}
@@ -205,12 +203,9 @@ class _Rows:
                 yield self._start(name, group, "comparator in own group") | _rate(people.own)
 
     def _own_rates(
-        self,
-        table: str,
-        group: str,
-        rates: OwnDataRates,
-        gaps: Mapping[OwnDataMeasure, OwnDataGap] = NO_GAPS,
+        self, table: str, group: str, rates: OwnDataRates, own_gaps: Iterable[OwnDataGap] = ()
     ) -> Iterator[Row]:
+        gaps = {gap.measure: gap for gap in own_gaps if gap.group == group}
         own: dict[OwnDataMeasure, Row] = {
             "alone": _rate(rates.refused_alone),
             "ties": {} if table == "overall" else {"value": rates.difference},

@@ -448,13 +448,11 @@ class ValueAxis:
 def value_axis(settings: Settings | None, words: Words) -> ValueAxis:
     """The probability, or the score, if one cut-off decides for everybody; otherwise the margin."""
     decision = None if settings is None else settings.decision
-    if settings is not None and decision is not None:
+    if settings and decision and decision.quota is None and not decision.cut_off_by:
         line, scored = decision.cut_off, settings.model.output == "score"
-        if decision.quota is not None or decision.cut_off_by:
-            pass
-        elif scored and line is not None:
+        if scored and line is not None:
             return ValueAxis(title=words.say("index.score"), line=line)
-        elif not scored and (line is not None or len(decision.classes) <= 2):
+        if not scored and (line is not None or len(decision.classes) <= 2):
             favourable = words.series([words.class_name(name) for name in decision.favourable])
             title = words.say("index.probability", favourable=favourable)
             return ValueAxis(title=title, line=0.5 if line is None else line, whole=True)

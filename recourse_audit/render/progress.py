@@ -159,17 +159,18 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
-def message_console() -> Console:
+def message_console(*, shown: bool = True) -> Console:
     """A console on stderr that wraps nothing and reads no markup."""
-    return Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
+    return Console(
+        stderr=True, quiet=not shown, markup=False, highlight=False, emoji=False, soft_wrap=True
+    )
 
 
 def steps_on_stderr(*, shown: bool) -> AbstractContextManager[Steps]:
     """A bar for a task that can be counted, if it is to be shown."""
-    return progress(message_console() if shown else Console(quiet=True))
+    return progress(message_console(shown=shown))
 
 
 def audit_progress_on_stderr(*, shown: bool, on_paper: float = 0.0) -> closing[AuditProgress]:
     """How far an audit of many has come, if it is to be shown."""
-    console = message_console() if shown else Console(quiet=True)
-    return closing(AuditProgress(console, monotonic, on_paper=on_paper))
+    return closing(AuditProgress(message_console(shown=shown), monotonic, on_paper=on_paper))

@@ -21,7 +21,6 @@ from recourse_audit.records.recourse import (
     SetAction,
     Survival,
     TieAction,
-    TogetherAction,
     is_shared,
 )
 from recourse_audit.records.search import CarryingSet, Counterfactual, Tie, WholeGraph
@@ -74,9 +73,6 @@ class PageLinks:
     people: Mapping[str, str] = field(default_factory=dict)
 
 
-NO_LINKS = PageLinks()
-
-
 class SubjectPage:
     """Everything that the template of a subject's page asks for.
 
@@ -84,7 +80,7 @@ class SubjectPage:
     attributes; only the auditor sees them.
     """
 
-    checks = CHECKS
+    checks, searched = CHECKS, SEARCHED
     left_to_the_auditor = LEFT_TO_THE_AUDITOR
     roll_out_room = (LIMIT_NODES, LIMIT_DEPTH)
     most_compared = 8  # columns beside each other
@@ -97,12 +93,12 @@ class SubjectPage:
         words: Words | None = None,
         level: Level = "auditor",
         members: Mapping[str, str] | None = None,
-        links: PageLinks = NO_LINKS,
+        links: PageLinks | None = None,
     ) -> None:
         self.words = (words or Words()).of_kinds(several=bool(report.kinds))
         self.level = level
         self.facts = facts
-        self.links = links
+        self.links = links or PageLinks()
         self._shared = [is_shared(action, facts.smallest) for action in _actions_of(report)]
         self.report = report = redact(report, level, facts.protected, self.words)
         self.axis = decision_axis(report, facts, self.words)
@@ -302,10 +298,6 @@ class SubjectPage:
             changes[key] = (action, (*changes.get(key, (action, ()))[1], *ties))
         return list(changes.values())
 
-    def count_of(self, action: Action, ties: Sequence[Tie]) -> int | None:
-        """How many ties a change is about; None if all of a kind end together."""
-        return None if isinstance(action, TogetherAction) else len(ties)
-
     def others_in(self, ties: Iterable[Iterable[str]]) -> list[str]:
         """The other people at the ends of ties."""
         subject = self.report.subject.id
@@ -316,24 +308,6 @@ class SubjectPage:
         if attribute == PROTECTED:
             return self.words.say("subject.protected")
         return self.words.name(attribute)
-
-    @property
-    def strongest(self) -> Option:
-        """The option that worked in the most tests."""
-        return max(
-            self.options,
-            key=lambda option: option.robustness.success_share if option.robustness else -1.0,
-        )
-
-    @property
-    def easiest_change(self) -> Action | None:
-        """What a reader can measure effort by: the easiest change of a tie, or else of own data."""
-        actions = [action for option in self.options for action in option.actions if action.cost]
-        return min(
-            actions,
-            key=lambda action: (isinstance(action, SetAction), action.cost),
-            default=None,
-        )
 
     @property
     def effort_decimals(self) -> int:
@@ -352,10 +326,6 @@ class SubjectPage:
         alt = f"{label}: {words.out_of(tests.count, draws)} ({between})"
         strip = Strip(Axis(low=0.0, high=1.0, width=SMALL), alt, height=18).tick(FRAGILE)
         return strip.estimate(tests.share, tests).picture()
-
-    @property
-    def searched(self) -> bool:
-        return self.report.recourse is not None and self.report.recourse.status in SEARCHED
 
     @property
     def people_in_options(self) -> list[str]:

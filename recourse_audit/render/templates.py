@@ -94,11 +94,8 @@ class Templates:
         )
         for name in REFUSED_FILTERS:
             del self._environment.filters[name]
-        self._environment.filters |= {
-            "capital": lambda text: text[:1].upper() + text[1:],
-            "plain": plain,
-        }
         self._environment.filters |= {name: _format_filter(name) for name in FORMATS}
+        self._environment.filters |= {"capital": _with_capital, "plain": plain}
         self._heads: set[str] = set()
         self._environment.globals |= {"head": self._head, "script": self._script}
 
@@ -276,6 +273,11 @@ def _format_filter(name: str) -> Callable[..., str]:
         return str(getattr(words, name)(value, *given))
 
     return write
+
+
+def _with_capital(text: str) -> str:
+    """A sentence with its first letter as a capital; the rest stays as it is."""
+    return text[:1].upper() + text[1:]
 
 
 def _hashed(text: str) -> str:

@@ -29,7 +29,7 @@ from recourse_audit.render.drawing import Picture
 from recourse_audit.render.groups import GroupPage
 from recourse_audit.render.i18n import Words, agreement_sentences, probe_notes
 from recourse_audit.render.subject import SubjectPage
-from recourse_audit.render.templates import Templates, our_templates
+from recourse_audit.render.templates import our_templates
 from recourse_audit.render.text import NO_BREAK, plain
 
 PIECES = "pages/pieces/"
@@ -169,9 +169,7 @@ def show_groups(
     more: str = MORE,
 ) -> None:
     """Print a group report; `more` says where the rest of a brief view is."""
-    templates = Templates()
-    page = GroupPage(report, words, templates)
-    sections = _macros("group_sections.html", templates, view=page)
+    sections = _macros("group_sections.html", view=GroupPage(report, words))
     if not report.finished:
         console.print(Text(unfinished(report), style="bold yellow"))
     markup = sections.brief(0, "") if full else sections.brief(FIRST_COMPARISONS, more)
@@ -209,8 +207,8 @@ def show_stability(console: Console, report: StabilityReport) -> None:
     show_markup(console, sections.stability())
 
 
-def _macros(file: str, templates: Templates | None = None, /, **values: object) -> Any:
-    return (templates or Templates()).macros(f"{PIECES}{file}", **values)
+def _macros(file: str, /, **values: object) -> Any:
+    return our_templates().macros(f"{PIECES}{file}", **values)
 
 
 # ---------------------------------------------------------------- a notebook

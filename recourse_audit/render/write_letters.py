@@ -38,7 +38,7 @@ from recourse_audit.records.bundle import (
 from recourse_audit.records.codec import SIGNED_LETTER
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.records.texts import csv_lines
-from recourse_audit.render.batch import Files, RenderOptions, file_name, make_files
+from recourse_audit.render.batch import ALONE, Files, RenderOptions, file_name, make_files
 from recourse_audit.render.clerk import PAGE, ClerkPage
 from recourse_audit.render.letter_facts import Letter
 from recourse_audit.render.letter_inputs import Profile, full_id, read_reviews
@@ -210,7 +210,6 @@ class Entry:
 
 
 DRAFTS = LetterOptions()
-ALONE = RenderOptions()
 
 
 def write_letters(

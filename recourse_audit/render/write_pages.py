@@ -19,7 +19,7 @@ from recourse_audit.records.bundle import MadeWith
 from recourse_audit.records.codec import GROUPS
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.subject import SubjectReport
-from recourse_audit.render.batch import RenderOptions, file_name, make_files
+from recourse_audit.render.batch import ALONE, RenderOptions, file_name, make_files
 from recourse_audit.render.decision_axis import facts_of
 from recourse_audit.render.i18n import Words, words_of
 from recourse_audit.render.index import (
@@ -76,7 +76,6 @@ class WrittenPages:
 
 
 FOR_THE_AUDITOR = PageOptions()
-ALONE = RenderOptions()
 
 
 def write_pages(
