@@ -500,9 +500,9 @@ def draw_sweep(
 LOOKS = {"changed": ("class-1", "circle", None), "unchanged": ("class-0", "square", "6 4")}
 
 
-def draw_stability(report: StabilityReport, words: Words | None = None) -> str:
+def draw_stability(report: StabilityReport) -> str:
     """How far explanations move when the answer moves, one curve per outcome, as an SVG file."""
-    words = words or Words()
+    words = Words()
     curves = {"changed": report.changed, "unchanged": report.unchanged}
     most = max((point.strength for curve in curves.values() for point in curve), default=0.0)
     most = max(ceil(10 * most), 1) / 10

@@ -99,8 +99,9 @@ class _Redaction:
         changes: dict[str, object] = {}
         for field in fields(record):
             inside = getattr(record, field.name)
-            if field.name not in self._shown[kind]:
-                changes[field.name] = _empty(inside)
+            if field.name not in self._shown[kind]:  # a field that is left out is empty
+                has_empty = isinstance(inside, tuple | str | dict | int)
+                changes[field.name] = type(inside)() if has_empty else None
             elif field.name in PEOPLE.get(kind, ()):
                 changes[field.name] = self._rename(inside)
             elif field.name in ATTRIBUTES.get(kind, ()):
@@ -154,8 +155,3 @@ def _people_of(report: SubjectReport) -> Iterator[str]:
     pairs: Iterable[Counterfactual | StudyCase] = (*report.counterfactuals, *report.study_cases)
     for pair in pairs:
         yield from pair.explanation.nodes
-
-
-def _empty(value: object) -> object:
-    """What a field holds that is left out."""
-    return type(value)() if isinstance(value, tuple | str | dict | int) else None

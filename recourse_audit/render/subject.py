@@ -66,7 +66,6 @@ class PageLinks:
     `people` are the pages of others who were audited, by id.
     """
 
-    index: str = "../index.html"
     previous: str = ""
     next: str = ""
     letter: str = ""
