@@ -67,7 +67,7 @@ LADDER = [
     ["Own data: one item at the median of the approved"],
     ["Late 1 → 0", "0.200 up 0.100, still refused"],
     ["Income 1 → 0", "0.130 up 0.030, still refused"],
-    ["1 more item moves the answer by less than 0.01: age 0.101"],
+    ["1 more item moves the answer by less than 0.01: age (→ 0.101)"],
     ["Ties: without them"],
     ["Both guarantor ties", "0.400 up 0.300, still refused"],
     ["only the one with P0003 (approved)", "0.200 up 0.100, still refused"],

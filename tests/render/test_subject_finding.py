@@ -223,7 +223,7 @@ def test_own_columns_and_single_ties_are_on_one_ladder() -> None:
         [OWN],
         ["Late 1 → 0", "0.600 up 0.500, then approved"],
         ["Income €28,100 → €34,500", "0.150 up 0.050, still refused"],
-        ["2 more items move the answer by less than 0.01 each: savings 0.101, housing"],
+        ["2 more items move the answer by less than 0.01 each: savings (→ 0.101), housing"],
         [TIES],
         ["Guarantor tie: P0001 (approved)", "0.300 up 0.200, still refused"],
     ]

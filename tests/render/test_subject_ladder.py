@@ -95,7 +95,7 @@ def test_many_ties_of_a_kind_are_counted_and_a_kind_that_hardly_moves_is_in_one_
     assert rows == [
         ["Ties: without them"],
         ["All 4 payment ties", "0.400 up 0.300, still refused"],
-        [f"2 more kinds of ties {LITTLE} each: guarantor ties 0.101, address ties"],
+        [f"2 more kinds of ties {LITTLE} each: guarantor ties (→ 0.101), address ties"],
     ]
 
 
@@ -172,7 +172,7 @@ def test_scores_are_never_turned_into_log_odds() -> None:
     )
     page = read(replace(made, subject=subject, decision=line, own_data=own, counterfactuals=()))
     assert LOG_ODDS not in page.text()
-    assert "1 item moves the answer by less than 0.200: late 600.1" in page.text()
+    assert "1 item moves the answer by less than 0.200: late (→ 600.1)" in page.text()
 
 
 def pair(after: float) -> OwnPair:
