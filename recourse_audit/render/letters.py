@@ -92,7 +92,7 @@ class LetterWriter:
         mentions = Mentions(kept | self.given, names, columns, everybody, prefix)
         self.reasons = Reasons(settings, profile, pages, self._words, mentions)
         made_of = settings.model_dump_json(include={"audit", "letters", "reasons", "words"})
-        self._made_of = f"{version('recourse-audit')}{pages.digest()}{made_of}"
+        self._made_of = f"{version('recourse-audit')}{pages.digest}{made_of}"
 
     def letter(self, report: SubjectReport, *, signed: bool = True) -> Letter | None:
         """What is said to one subject; None if there is no letter; a draft unless `signed`."""

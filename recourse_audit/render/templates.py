@@ -12,7 +12,7 @@ import re
 import shutil
 import traceback
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from html import unescape
 from pathlib import Path
 from typing import Any, TypeVar
@@ -190,6 +190,7 @@ class Templates:
         except ValueError as error:
             raise TemplateError(f"{name}: is not valid TOML ({error}); fix that line") from None
 
+    @cached_property
     def digest(self) -> str:
         """A digest of all files, with the user's in place of ours."""
         names = {

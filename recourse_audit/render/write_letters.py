@@ -411,7 +411,7 @@ def _describe(
     return MadeWith(
         what="letters",
         version=version("recourse-audit"),
-        templates=pages.digest(),
+        templates=pages.digest,
         paper=maker.on_paper,
         language=settings.letters.language,
         letters=digest_of(given),

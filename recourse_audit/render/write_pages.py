@@ -119,7 +119,7 @@ def _describe_making(
     return MadeWith(
         what="pages",
         version=version("recourse-audit"),
-        templates=templates.digest(),
+        templates=templates.digest,
         level=pages.level,
         language=pages.language,
         auditor=pages.auditor or None,

@@ -234,10 +234,10 @@ def test_a_piece_of_the_user_takes_the_place_of_ours_and_changes_the_digest(tmp_
     (folder / "styles").mkdir(parents=True)
     (folder / "styles" / "paper.css").write_text("/* mine */", encoding="utf-8")
     assert Templates(folder).text("styles/paper.css") == "/* mine */"
-    assert Templates(folder).digest() != Templates().digest()
+    assert Templates(folder).digest != Templates().digest
     ours = Templates().text("styles/paper.css")
     (folder / "styles" / "paper.css").write_text(ours, encoding="utf-8")
-    assert Templates(folder).digest() == Templates().digest()
+    assert Templates(folder).digest == Templates().digest
 
 
 @pytest.mark.parametrize("name", ["../pyproject.toml", "/etc/hostname", "styles/../../README.md"])
@@ -250,7 +250,7 @@ def test_ejected_templates_are_all_of_ours_and_never_overwrite(tmp_path: Path) -
     eject(tmp_path / "mine")
     names = {path.relative_to(tmp_path / "mine") for path in (tmp_path / "mine").rglob("*")}
     assert names == {path.relative_to(template_folder()) for path in template_folder().rglob("*")}
-    assert Templates(tmp_path / "mine").digest() == Templates().digest()
+    assert Templates(tmp_path / "mine").digest == Templates().digest
     with pytest.raises(TemplateError, match="is not empty"):
         eject(tmp_path / "mine")
 
