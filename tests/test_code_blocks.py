@@ -78,9 +78,10 @@ ALL = [
     block for page in (ROOT / "README.md", *sorted(DOCS.rglob("*.md"))) for block in blocks(page)
 ]
 PAGES = {block.page: None for block in ALL if not block.why and block.page not in ELSEWHERE}
-# Tutorials audit whole samples.
+# Tutorials audit whole samples, and guides put together what other pages show.
+LONG = ("tutorials", "howto")
 CASES = [
-    pytest.param(page, id=page.stem, marks=[pytest.mark.long] * (page.parent.name == "tutorials"))
+    pytest.param(page, id=page.stem, marks=[pytest.mark.long] * (page.parent.name in LONG))
     for page in PAGES
 ]
 

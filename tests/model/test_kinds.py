@@ -19,6 +19,7 @@ from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.settings import ModelSettings
+from tests.cases import long_after
 from tests.model.kind_files import FILES, FOLDER, graph_for, settings_for, torch_answers
 
 SEVERAL = [name for name in FILES if "edges" not in FILES[name]["roles"].values()]
@@ -47,7 +48,7 @@ def test_what_names_do_not_say_is_found_by_asking_or_called_unsure() -> None:
     assert set(sure.values()) == {"certain"}
 
 
-@pytest.mark.parametrize("size", ["small", "large"])
+@pytest.mark.parametrize("size", long_after(1, ["small", "large"]))
 @pytest.mark.parametrize("name", [name for name in FILES if name != "traced_wrong"])
 def test_the_whole_graph_gets_the_answers_of_torch(name: str, size: str) -> None:
     graph = graph_for(name, size)

@@ -324,7 +324,7 @@ def test_an_option_holds_in_every_draw_if_nothing_changes_around_it(
             assert option.robustness.ties == option.robustness.attributes == survival(4, 4)
 
 
-@pytest.mark.parametrize("number", [NUMBERS[3], MOVES[0]])
+@pytest.mark.parametrize("number", long_after(1, [NUMBERS[3], MOVES[0]]))
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_change_tried_by_hand_is_answered_like_the_brute_force(
     name: str, number: int, truths: Truths

@@ -76,7 +76,7 @@ def test_the_first_screen_has_the_finding_the_cards_and_the_gaps(
         assert below < 1300
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", EACH_LANGUAGE)
 def test_a_board_gets_four_sheets_and_the_rest_is_a_second_file(language: str) -> None:
     """With charts of as many attributes as a page has, of which one has three groups."""
     report = gap_report()
