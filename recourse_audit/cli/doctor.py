@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Argument, Option
 
+from recourse_audit.cli.letters import STAY_DRAFTS
 from recourse_audit.cli.printing import ModelTimeout, Workers, doing, view
 from recourse_audit.cli.run import check_settings
 from recourse_audit.errors import AuditError
@@ -66,6 +67,8 @@ def _checks(
         yield _note("no settings were checked: recourse-audit doctor audit.toml")
         return
     from recourse_audit.api import Audit
+    from recourse_audit.render.letters import LetterWriter
+    from recourse_audit.render.templates import Templates
 
     try:
         given = check_settings(settings, pages=True, gap=False)
@@ -75,11 +78,8 @@ def _checks(
             yield _note(f"{settings}: {marks} places are still marked CHECK; look at each")
         if not given.groups.attributes:
             yield _note("groups.attributes is empty, so no groups are compared; name columns")
-        if not (given.letters.profile and given.letters.sender):
-            yield _note(
-                "letters stay drafts until letters.sender and letters.profile say who writes, "
-                "and under which law"
-            )
+        if slots := LetterWriter(given, Templates()).open_slots:
+            yield _note(f"{STAY_DRAFTS}: {', '.join(slots)}")
         audit = Audit.from_toml(settings, timeout=timeout, progress=True)
         yield from _check_audit(audit)
         if cost:

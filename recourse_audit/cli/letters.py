@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 5
 MOST_REFUSED = 20
+STAY_DRAFTS = "letters stay drafts until these are filled in"
 BOXES = (
     "letters to these people contain characters that no font on this machine has, and print boxes "
     "instead; install a font that has them, such as Noto, and make the letters again"
@@ -179,7 +180,7 @@ def say_letters(bundle: Path, made: "WrittenLetters") -> None:
         say(f"! {cause}: {words.say(f'cause.{cause}.todo')}")
     for names, sentence in (
         *((own, words.say(f"note.{note}").removesuffix(".")) for note, own in made.notes.items()),
-        (made.open_slots, "letters stay drafts until these are filled in"),
+        (made.open_slots, STAY_DRAFTS),
         (made.unworded, "letters use these names as they are; give words for them in [words]"),
         (made.unknown_ids, "these ids in the addresses are not subjects of this audit"),
         (made.unaddressed, "letters to these people have no address, because the file lacks them"),

@@ -128,6 +128,7 @@ def test_doctor_says_what_an_audit_costs(tmp_path: Path) -> None:
     assert finished.code == 0, finished.out
     words = " ".join(finished.out.split())
     assert "onnxruntime" in words
+    assert "letters stay drafts until these are filled in: letters.profile" in words
     assert re.search(r"an audit of \d+ people takes .* with 2 workers and at most [\d,]+ MB", words)
 
 
