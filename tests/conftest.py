@@ -4,6 +4,7 @@ Property tests draw the same cases in every run; to look for new ones,
 `HYPOTHESIS_PROFILE=explore python -m pytest`.
 """
 
+import gc
 import os
 from collections.abc import Iterator
 from functools import partial
@@ -19,6 +20,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 # One thread for each test process, and for what it starts: threads of several processes that wait
 # for each other take longer than they save. NumPy is not loaded yet, and reads this once.
 os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+# A test process has so many objects that looking for cycles in them takes a tenth of its time.
+gc.set_threshold(50_000, 20, 20)
 
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=1000)

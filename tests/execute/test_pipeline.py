@@ -98,12 +98,14 @@ def test_two_workers_give_the_bytes_of_one_and_explain_says_the_same(
     assert any(document["comparators"].get("people") for document in documents(out).values())
 
 
+@pytest.mark.parametrize("moments", [(2,), pytest.param((0, 2), marks=pytest.mark.long)])
 def test_killed_at_many_moments_the_same_command_ends_with_the_same_bytes(
-    folder: Path, expected: dict[str, bytes], tmp_path: Path
+    moments: tuple[int, ...], folder: Path, expected: dict[str, bytes], tmp_path: Path
 ) -> None:
+    """Each when so many chunks are done; 0 is after some time, whatever is done."""
     out, chance = tmp_path / "bundle", Random(7)
     words = (*words_for(folder, out, SAMPLE), "--workers", "2")
-    for chunks_first in (0, 2):
+    for chunks_first in moments:
         process = started(*words)
         if chunks_first == 0:
             time.sleep(chance.uniform(0.1, 2.0))

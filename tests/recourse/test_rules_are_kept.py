@@ -140,7 +140,7 @@ def policies(draw: st.DrawFn, directed: bool) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=20)
+@settings(max_examples=14)
 @given(data=st.data())
 def test_no_option_breaks_a_rule(
     data: st.DataObject, place: tuple[World, Path, dict[str, Any]]

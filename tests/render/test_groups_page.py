@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("name", ["en", "en_annex"])
+@pytest.mark.parametrize("name", ["en", pytest.param("en_annex", marks=pytest.mark.long)])
 def test_axe_finds_nothing_serious(chromium: Browser, folder: Path, name: str, dark: bool) -> None:
     """`test_every_page` visits the pages in every language."""
     with visit(chromium, folder / f"{name}.html", dark=dark) as seen:

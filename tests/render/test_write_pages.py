@@ -439,7 +439,7 @@ def test_letters_are_signed_off_by_the_command(bundle: Path, tmp_path: Path) -> 
     assert manifest["made_with"]["sign_off"] == {"name": "A. Clerk", "day": "2026-03-31"}
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_nothing_is_left_in_the_temporary_folder(
     bundle: Path, workers: int, tmp_path: Path
 ) -> None:
