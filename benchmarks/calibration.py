@@ -12,7 +12,8 @@ Whether a refused person has an option is drawn by the circle the person belongs
 With `--carried`, the program's own figures on own data alone and with ties are made for as many
 draws per network, in worlds in which a gap comes with ties, is there on own data alone, or is not
 there: how often does it say so, and how often is a gap between people alike on own data shown where
-there is none?
+there is none? In the same draws, comparators of refused people of the group are looked for: of
+those no better on own data, what share was approved in the other group, and in their own?
 
 With `--data`, labels without a gap are also drawn on the graphs in that folder, whose outcome is
 the class of each node.
@@ -24,14 +25,14 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import ModuleType
-from typing import Any, Literal, get_args
+from types import ModuleType, SimpleNamespace
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,8 @@ from scipy.special import ndtri
 
 from benchmarks.datasets import labelled_graphs
 from benchmarks.engines import decisions_of
+from recourse_audit.audit.comparators import ComparatorFinder
+from recourse_audit.audit.load import LoadedAudit
 from recourse_audit.graph.graph import Graph
 from recourse_audit.graph.readers import read_graph
 from recourse_audit.groups.inference import GapTest, Inference
@@ -48,11 +51,18 @@ from recourse_audit.groups.population import NOT_KNOWN, Attribute, Audited, Popu
 from recourse_audit.groups.redraws import Network
 from recourse_audit.groups.tables import design_tables
 from recourse_audit.model.batching import QueryBatcher, sharing_of
+from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.edited_graph import EditedGraph
 from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of, whole
 from recourse_audit.model.session import OnnxModel
-from recourse_audit.settings import GraphSettings, GroupSettings, ModelSettings
+from recourse_audit.settings import (
+    ComparatorSettings,
+    DecisionSettings,
+    GraphSettings,
+    GroupSettings,
+    ModelSettings,
+)
 
 SAMPLES = Path(__file__).parents[1] / "sample_models"
 # Shares of the refused who have an option, by circle (plain, thin, entangled), chosen so that the
@@ -63,6 +73,8 @@ SHARE = 735 / 1800
 TESTS = 12  # of single attributes, in the lending sample
 ALPHA = 0.05
 FAR = 8.0  # a logit
+
+COMPARED = 100  # refused people of the group, per draw
 
 # How closely labels follow answers on own data alone: as large a gap there as the other with ties.
 FOLLOWS_OWN_DATA = 0.40
@@ -108,17 +120,23 @@ class Place:
     option: Floats | None = None
     alone: Floats | None = None
     alone_score: Floats | None = None
+    asked: tuple[Graph, Decisions, Floats] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """What is said of one draw: where a gap is, the gaps, and the test between people alike."""
+    """What is said of one draw: where a gap is, the gaps, and the test between people alike.
+
+    `compared` has, of some refused people of the group, the share of the others no better on own
+    data who were approved, in the other group and in their own; NaN if there are none.
+    """
 
     world: World
     said: str
     gaps: dict[str, float]
     p: float | None
     adjusted: float | None
+    compared: Floats
 
 
 def main(arguments: list[str]) -> None:
@@ -228,7 +246,8 @@ def blocks_on_network(communities: int, draws: int, seed: int) -> list[Block]:
     random = np.random.default_rng([seed, communities, 11])
     made = []
     for world, _ in [*CARRIED.items()] * draws:
-        population = _population(place, labels(random, place, world))
+        member = labels(random, place, world)
+        population = _population(place, member)
         design = design_tables(population, settings)
         inputs = Inputs(
             population=population, settings=settings, design=design, inference=inference
@@ -243,9 +262,36 @@ def blocks_on_network(communities: int, draws: int, seed: int) -> list[Block]:
                 gaps={measure: gap.gap for measure, gap in gaps.items()},
                 p=alike.p,
                 adjusted=alike.adjusted,
+                compared=_compared(place, member, random),
             )
         )
     return made
+
+
+def _compared(place: Place, member: Mask, random: np.random.Generator) -> Floats:
+    """How many people no better than a refused one were approved, in the other and own group."""
+    assert place.asked is not None
+    graph, decisions, alone = place.asked
+    labelled = replace(graph, attributes={"label": np.where(member, "yes", "no")})
+    audit = SimpleNamespace(
+        graph=labelled,
+        recorded=None,
+        probes=SimpleNamespace(deterministic=True),
+        settings=SimpleNamespace(
+            groups=GroupSettings(attributes=("label",)),
+            comparators=ComparatorSettings(),
+            decision=DecisionSettings(classes=("denied", "approved"), favourable=("approved",)),
+        ),
+    )
+    finder = ComparatorFinder(cast("LoadedAudit", audit), decisions, alone, ())
+    refused = random.permutation(np.flatnonzero(member & (place.outcome > 0)))[:COMPARED]
+    sets = [finder.find(person).sets[0] for person in refused.tolist()]
+    counts = np.array(
+        [((e.others_approved, e.own_approved), (e.others_of, e.own_of)) for e in sets], float
+    )
+    with np.errstate(invalid="ignore"):
+        shares: Floats = counts[:, 0] / counts[:, 1]
+    return shares
 
 
 def _population(place: Place, member: Mask) -> Population:
@@ -285,7 +331,8 @@ def _tell_carried(where: str, made: list[Block]) -> None:
     said = ("ties", "own_data", "both", "neither", "not tested")
     heads = (
         where, "draws", "gap alone", "gap between people alike", *(f"said: {one}" for one in said),
-        "right", "alike, alone at 5 %", "alike, corrected",
+        "right", "alike, alone at 5 %", "alike, corrected", "no better, approved: other group",
+        "own group", "other group higher",
     )  # fmt: skip
     print(f"\n| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
     for world, truth in CARRIED.items():
@@ -297,8 +344,16 @@ def _tell_carried(where: str, made: list[Block]) -> None:
             _share(one.said == truth for one in some),
             _share(one.p is not None and one.p <= ALPHA for one in some),
             _share(one.adjusted is not None and one.adjusted <= ALPHA for one in some),
+            *_tell_compared([one.compared for one in some]),
         )
         print(f"| {' | '.join((world, f'{len(some):,}', *figures))} |", flush=True)
+
+
+def _tell_compared(draws: list[Floats]) -> list[str]:
+    """Mean shares over all people, and in how many draws that of the other group is higher."""
+    means = np.array([np.nanmean(draw, axis=0) for draw in draws])
+    people = np.nanmean(np.concatenate(draws), axis=0)
+    return [*(f"{100 * share:.1f} %" for share in people), _share(iter(means[:, 0] > means[:, 1]))]
 
 
 def labels(random: np.random.Generator, place: Place, world: World) -> Mask:
@@ -383,6 +438,7 @@ def _lending_place(communities: int, seed: int) -> Place:
         option=option.astype(float),
         alone=(~decisions.favourable(alone, everybody)).astype(float),
         alone_score=decisions.rule.values(alone),
+        asked=(graph, decisions.rule.over(answers), alone),
     )
 
 
