@@ -7,6 +7,7 @@ replaced by a page of the repository that lies outside of `docs/`, and links to 
 the page that includes them.
 """
 
+import csv
 import json
 import os
 import re
@@ -23,12 +24,12 @@ from recourse_audit.cli import program
 from recourse_audit.records.codec import SCHEMAS
 from recourse_audit.records.group_figures import PRIMARY, Measure
 from recourse_audit.records.groups import ReasonMeasure
-from recourse_audit.records.rates import DEFINITIONS
 from recourse_audit.render.i18n import LANGUAGES
 from recourse_audit.settings import settings_schema
 
 DOCS = Path(__file__).resolve().parents[1]
 ROOT = DOCS.parent
+RATES = DOCS / "_ext" / "rates.csv"
 MARKER = re.compile(r"^<!-- (generated|included): (.+?) -->$", re.MULTILINE)
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
@@ -251,18 +252,17 @@ def measures_page() -> Iterator[str]:
 
 
 def rates_table() -> Iterator[str]:
+    """What each rate is, and what it is called in fairlearn, AIF360 and Aequitas."""
+
     def code(name: str) -> str:
         return f"`{name}`" if name else ""
 
+    heading, *lines = csv.reader(RATES.read_text(encoding="utf-8").splitlines())
     yield from rows(
-        ("code", "formula", "needs outcomes", "fairlearn", "AIF360", "Aequitas", "source"),
+        tuple(heading),
         (
-            (
-                *(code(each.code), each.formula, "yes" if each.needs_outcomes else ""),
-                *map(code, (each.fairlearn, each.aif360, each.aequitas)),
-                each.source,
-            )
-            for each in DEFINITIONS
+            (code(name), formula, outcomes, *map(code, names), source)
+            for name, formula, outcomes, *names, source in lines
         ),
     )
 

@@ -1,10 +1,10 @@
 """The rates of every group under the names of the field, and how two groups compare in them.
 
-A rate is a share of people decided on (`records.rates` defines each). Gaps in rates are tested on
-the graph as others are; intervals of shares, of their difference, ratio and odds ratio count people
-over the inflation that the test finds. One test serves the rates that are given the same, because
-the gap in one is the gap in the other with another sign. These figures describe; they are no part
-of the family of tests and get no verdict.
+A rate is a share of people decided on. Gaps in rates are tested on the graph as others are;
+intervals of shares, of their difference, ratio and odds ratio count people over the inflation that
+the test finds. One test serves the rates that are given the same, because the gap in one is the gap
+in the other with another sign. These figures describe; they are no part of the family of tests and
+get no verdict.
 
 A rate given the outcome is made of people with either decision. So it is shown only where all four
 numbers of people by decision and outcome pass, of everybody and of each group of the table, and
@@ -108,11 +108,11 @@ class RateTables:
     def _list_rates(self, table: str | None, *sides: Ints) -> Iterator[tuple[RateName, Who, Mask]]:
         """The rates that a table shows of some people: who is given, and who of all is counted."""
         parts = self.errors.parts(table) | ({"scoring_rate"} if table in self.scoring else set())
-        for name, rate in RATES.items():
-            needed, decisions = NEEDED[rate.given]
+        for name, (counted, given) in RATES.items():
+            needed, decisions = NEEDED[given]
             known = (self.errors.knows_enough(side, each) for side in sides for each in decisions)
             if needed <= parts and all(known):
-                yield name, rate.given, self._who[rate.counted]
+                yield name, given, self._who[counted]
 
     def _rates(self, people: Ints, table: str | None, inflation: dict[Who, float]) -> Rates:
         return {

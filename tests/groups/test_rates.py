@@ -1,9 +1,11 @@
 """Rates by group: fairlearn has the same ones, and nothing is compared that should not be."""
 
+import csv
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from sklearn.metrics import precision_score
 from statsmodels.stats.contingency_tables import Table2x2
 
 from recourse_audit.records.groups import GroupReport
-from recourse_audit.records.rates import DEFINITIONS
+from recourse_audit.records.rates import RATES
 from tests.groups.populations import add_outcomes, drawn_population
 from tests.groups.stores import FOUND, INFEASIBLE, Person, report_on, settings
 from tests.groups.test_error_rates import NORTH, SOUTH, people_of
@@ -227,6 +229,18 @@ def test_an_outcome_that_all_share_is_not_said_of_the_few_without_an_option() ->
     assert ("overall", "good_refused") in {(one.table, one.part) for one in report.left_out}
 
 
+def definitions() -> list[dict[str, str]]:
+    """The table in the docs of what each rate is."""
+    path = Path(__file__).parents[2] / "docs" / "_ext" / "rates.csv"
+    return [*csv.DictReader(path.read_text(encoding="utf-8").splitlines())]
+
+
+def test_every_rate_is_defined_in_the_docs_once_and_in_order() -> None:
+    codes = [each["code"] for each in definitions()]
+    assert [code for code in codes if code in RATES] == [*RATES]
+    assert all(each["formula"] and each["source"] for each in definitions())
+
+
 def test_names_in_fairlearn_are_functions_of_fairlearn() -> None:
-    names = {each.fairlearn for each in DEFINITIONS} - {""}
+    names = {each["fairlearn"] for each in definitions()} - {""}
     assert all(callable(getattr(metrics, name)) for name in names)
