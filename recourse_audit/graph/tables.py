@@ -294,26 +294,11 @@ class _ParquetTable(FileTable):
 def match(known: Any, wanted: Any) -> Indices:
     """Find the node at each end of a tie; -1 where the end is missing or unknown.
 
-    Keys of different types are compared as text. Whole numbers that lie close together are looked
-    up in an array, everything else in a hash table.
+    Keys of different types are compared as text.
     """
-    whole = pa.types.is_int64(known.type) and pa.types.is_int64(wanted.type)
-    if whole and len(known) and not wanted.null_count:
-        numbers = _to_numpy(known)
-        least, most = int(numbers.min()), int(numbers.max())
-        if most - least < 8 * len(numbers) + 1024:
-            return _look_up(numbers, _to_numpy(wanted), least, most)
     if known.type != wanted.type:
         known, wanted = known.cast(pa.large_string()), wanted.cast(pa.large_string())
     return _to_numpy(pc.fill_null(pc.index_in(wanted, value_set=known), -1))
-
-
-def _look_up(ids: NDArray[Any], ends: NDArray[Any], least: int, most: int) -> Indices:
-    table = np.full(most - least + 2, -1, np.int32)
-    table[ids - least] = np.arange(len(ids), dtype=np.int32)
-    inside = (ends >= least) & (ends <= most)
-    offset = ends - least if inside.all() else np.where(inside, ends - least, -1)
-    return np.asarray(table[offset])
 
 
 def _is_number(kind: Any) -> bool:
