@@ -12,7 +12,7 @@ from recourse_audit.audit.load import LoadedAudit, find_subjects
 from recourse_audit.audit.own_data import OwnDataReports, ReasonFinder, alone_answers
 from recourse_audit.errors import AnswerError
 from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
-from recourse_audit.graph.neighbourhoods import neighbourhood, spans
+from recourse_audit.graph.neighbourhoods import neighbourhood, pairs_among, spans
 from recourse_audit.model.decisions import Decisions
 from recourse_audit.model.edited_graph import EditedGraph
 from recourse_audit.model.queries import whole
@@ -362,17 +362,9 @@ def _note(outcome: Outcome | None) -> Note:
 def _ties_among(graph: Graph, nodes: Indices) -> tuple[EgoTie, ...]:
     """The ties among some nodes, one entry per kind between two of them, in canonical order.
 
-    Ties of a directed relation within one kind have an entry per direction. Looks every other node
-    up in each one's neighbours, so that a hub costs a few steps.
+    Ties of a directed relation within one kind have an entry per direction.
     """
-    pairs_of = []
-    for place, node in enumerate(nodes.tolist()):
-        later, own = nodes[place + 1 :], graph.neighbours(node)
-        position = own.searchsorted(later)
-        there = position < len(own)
-        there[there] = own[position[there]] == later[there]
-        pairs_of.append(graph.neighbour_pair[graph.starts[node] + position[there]])
-    pairs = np.concatenate(pairs_of)
+    pairs = pairs_among(graph, nodes)
     arcs, owner = spans(graph.pair_starts, pairs)
     ties = np.unique(np.stack((owner, graph.arc_tie[arcs])), axis=1)  # one has two arcs
     kinds = graph.ties.kind[ties[1]]

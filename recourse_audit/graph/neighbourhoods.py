@@ -90,6 +90,14 @@ def reach(graph: Graph, start: NDArray[np.integer], hops: int) -> Indices:
     return neighbourhood(graph, start, hops).nodes
 
 
+def pairs_among(graph: Graph, nodes: NDArray[np.integer]) -> Indices:
+    """The pairs of tied nodes that are both among some nodes, given in ascending order."""
+    positions, owner = spans(graph.starts, nodes)
+    other = graph.neighbour[positions]
+    inside = np.isin(other, nodes) & (nodes[owner] < other)
+    return graph.neighbour_pair[positions[inside]]
+
+
 def by_locality(graph: Graph) -> Indices:
     """All nodes, in an order in which neighbours are close to each other (Cuthill-McKee)."""
     from scipy.sparse import csr_array

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from recourse_audit.graph.columns import Column
 from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
-from recourse_audit.graph.neighbourhoods import OUTSIDE, neighbourhood, reach, spans
+from recourse_audit.graph.neighbourhoods import OUTSIDE, neighbourhood, pairs_among, reach, spans
 from recourse_audit.model.decisions import Mask
 from recourse_audit.model.edits import Edits, edits_of
 from recourse_audit.model.preprocessing import Encoder
@@ -410,9 +410,7 @@ def _pairs_around(graph: Graph, subject: int, depth: int | None) -> Ints:
     if depth is None:
         return np.arange(graph.pair_count)
     near = reach(graph, np.array([subject]), depth)
-    positions, owner = spans(graph.starts, near)
-    inside = np.isin(graph.neighbour[positions], near) & (near[owner] < graph.neighbour[positions])
-    return graph.neighbour_pair[positions[inside]].astype(np.int64)
+    return pairs_among(graph, near).astype(np.int64)
 
 
 def _new_ties(policy: Policy, subject: int) -> Iterator[Ties]:
