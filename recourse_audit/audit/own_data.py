@@ -165,33 +165,31 @@ class OwnDataReports:
         makes an unfavourable decision favourable, the strongest are tried two by two.
         """
         ladder, columns_reason = _Ladder(self, asked), self._columns_reason
-        columns, ties = [*ladder.columns], [*ladder.ties]
-        parts = [n for n, column in enumerate(columns) if not (columns_reason or column.reason)]
-        parts += range(len(columns), len(columns) + len(ties))
-        parts = [] if self._random else parts
+        rows: list[OwnColumn | OwnTies] = [*ladder.columns, *ladder.ties]
+        parts = [
+            part
+            for part, row in enumerate(() if self._random else rows)
+            if isinstance(row, OwnTies) or not (columns_reason or row.reason)
+        ]
         steps = ladder.steps([(part,) for part in parts])
         if steps is None:
             parts, steps, columns_reason = [], [], columns_reason or "too_large"
         moves: dict[int, float] = {}
         for part, step in zip(parts, steps, strict=True):
-            if step is None:
-                if part < len(columns):
-                    columns[part] = replace(columns[part], reason=ladder.reason_against(part))
-                continue
-            moves[part] = step.moves
-            if part < len(columns):
-                columns[part] = replace(columns[part], answer=step.answer, moves=step.moves)
-            else:
-                place = part - len(columns)
-                ties[place] = replace(ties[place], answer=step.answer, moves=step.moves)
+            row = rows[part]
+            if step is not None:
+                moves[part] = step.moves
+                rows[part] = replace(row, answer=step.answer, moves=step.moves)
+            elif isinstance(row, OwnColumn):
+                rows[part] = replace(row, reason=ladder.reason_against(part))
         decided = ladder.lead_now >= 0 or any(step and step.answer.favourable for step in steps)
         strongest = sorted(moves, key=lambda part: -moves[part])[:MOST_PAIRED]
         return replace(
             own_data,
             distance=round_figure(-ladder.lead_now),
-            columns=tuple(columns),
+            columns=tuple(row for row in rows if isinstance(row, OwnColumn)),
             columns_reason=columns_reason,
-            ties=tuple(ties),
+            ties=tuple(row for row in rows if isinstance(row, OwnTies)),
             pairs=() if decided else ladder.pairs(sorted(strongest)),
         )
 
