@@ -15,6 +15,7 @@ import onnxruntime
 
 from recourse_audit import AuditError
 from recourse_audit.audit.inspect import inspect_model
+from recourse_audit.cli.inspect import advice_on
 
 FILES = Path("../tests/files/kinds")
 SAMPLE = Path("../sample_models/lending")
@@ -29,14 +30,14 @@ SAMPLE = Path("../sample_models/lending")
 inspection = inspect_model(SAMPLE / "fixed.onnx", None)
 for port in inspection.signature.inputs:
     print(port.name, port.shape)
-print(*inspection.advice[-8:], sep="\n")
+print(*advice_on(inspection)[-8:], sep="\n")
 
 # %%
 # **Weights that somebody else computes.** The file takes normalised weights of ties, and cannot say
 # how they were made. They are never guessed: two preparations may both give plausible answers.
 
 inspection = inspect_model(SAMPLE / "outside_normalised.onnx", None)
-print(*inspection.advice[-4:], sep="\n")
+print(*advice_on(inspection)[-4:], sep="\n")
 
 # %%
 # **Names that lie.** The exporter was given two dictionaries and two names, and handed the second

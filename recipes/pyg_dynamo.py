@@ -12,6 +12,8 @@ from check import answer, compare, draw_graphs, probe, refusal, show, start
 from torch import Tensor, nn
 from torch_geometric.nn import GATConv, GCNConv
 
+from recourse_audit.cli.inspect import advice_on
+
 FEATURES, HIDDEN, CLASSES = 4, 8, 2
 GRAPHS = draw_graphs(FEATURES)
 PEOPLE, ARCS = torch.export.Dim("people", min=1), torch.export.Dim("arcs", min=0)
@@ -89,7 +91,7 @@ def trap_unused_weight(network: nn.Module, folder: Path) -> str:
     path = export(network, folder / "trap_weight.onnx", weights=True)
     probed = probe(path)
     assert [port.role for port in probed.signature.inputs] == ["features", "edges", "edge_weight"]
-    assert "The model takes weights of ties" in " ".join(probed.advice)
+    assert "The model takes weights of ties" in " ".join(advice_on(probed))
     return "an unused edge_weight stays an input: inspect asks how weights were made"
 
 

@@ -12,6 +12,8 @@ from check import answer, compare, differ, draw_graphs, probe, runtime_error, sh
 from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 
+from recourse_audit.cli.inspect import advice_on
+
 FEATURES, HIDDEN, CLASSES = 4, 8, 2
 GRAPHS = draw_graphs(FEATURES)
 AXES = {"x": {0: "people"}, "edge_index": {1: "arcs"}, "logits": {0: "people"}}
@@ -65,7 +67,7 @@ def trap_no_axes(network: nn.Module, folder: Path) -> str:
     """Without `dynamic_axes` a file takes graphs of the traced size, and no other."""
     path = export(network, folder / "trap_no_axes.onnx", dynamic_axes=None)
     assert "INVALID_ARGUMENT" in runtime_error(path, GRAPHS["bigger"])
-    advice = " ".join(probe(path).advice)
+    advice = " ".join(advice_on(probe(path)))
     assert "was exported for exactly 30 arcs and 12 nodes" in advice, advice
     return "without dynamic axes, inspect: exported for exactly 30 arcs and 12 nodes"
 

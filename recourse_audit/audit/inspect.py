@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from recourse_audit.graph.columns import check_is_file
 from recourse_audit.graph.graph import Graph, Ints
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.head import with_head
-from recourse_audit.model.probes import SEEN, TIMES_ASKED, TRIALS, probe
+from recourse_audit.model.probes import probe
 from recourse_audit.model.queries import pool_of
 from recourse_audit.model.roles import InputPort, OutputPort, Signature
 from recourse_audit.model.session import OnnxModel
@@ -44,8 +44,6 @@ from recourse_audit.recourse.policy import ANY
 from recourse_audit.settings import (
     GraphSettings,
     ModelSettings,
-    OutputKind,
-    Role,
     Settings,
     Subject,
     load_settings,
@@ -59,15 +57,6 @@ PREPARATION = (
     '  normalisation = "symmetric"    # or "row", or "none", if the model does it itself',
     '  tie_weights = "column"         # or "ones", if every tie counts the same',
 )
-# Which axes of an input depend on the graph, as an exporter takes them.
-DYNAMIC_AXES: dict[Role | None, str] = {
-    "adjacency": '{0: "nodes", 1: "nodes"}',
-    "edges": '{1: "ties"}',
-    **dict.fromkeys(("features", "node_ids", "batch"), '{0: "nodes"}'),
-    **dict.fromkeys(
-        ("sources", "targets", "edge_weight", "edge_attributes", "edge_type"), '{0: "ties"}'
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -124,72 +113,6 @@ class Inspection:
             preprocessing=self.preprocessing,
             head=self.head,
         )
-
-    @property
-    def advice(self) -> tuple[str, ...]:
-        ports = self.signature.inputs
-        roles = ", ".join(f'"{port.name}" = "{port.full_role or "…"}"' for port in ports)
-        lines = []
-        if self.made_up and not self.problem:
-            lines.append("Probed with made-up features; --graph FILE probes with those of a graph.")
-        if self.probes is not None and self.probes.deterministic:
-            lines += [line.format(graphs=TRIALS, times=TIMES_ASKED) for line in SEEN]
-        lines.append(f"If a guess is wrong, correct it in {self.settings_file}:")
-        lines += ["  [model]", f"  roles = {{ {roles} }}"]
-        if self.signature.output.kind:
-            taken = self.signature.output.kind
-            others = ", ".join(f'"{kind}"' for kind in get_args(OutputKind) if kind != taken)
-            lines.append(f'  output = "{taken}"    # or {others}')
-        if self.probes is not None and self.probes.depth is not None:
-            lines.append(f"  depth = {self.probes.depth}")
-        if self.weighs:
-            lines += PREPARATION
-        lines += self._limits()
-        lines += self._kinds()
-        if any(port.role is None for port in self.signature.inputs):
-            lines.append(f"A role is one of: {', '.join(get_args(Role))}")
-        return tuple(lines)
-
-    def _kinds(self) -> list[str]:
-        lines = []
-        for suggested, now in ((True, "may be suggested now"), (False, "are not suggested now")):
-            kinds = [repr(kind) for kind, is_open in self.undecided.items() if is_open == suggested]
-            if kinds:
-                lines.append(f"Kinds of ties that no rule names, which {now}: {', '.join(kinds)}.")
-        if lines:
-            lines += [
-                "They are not on the list of what is never suggested (family, health, counsel and",
-                "the like), but no list of words is complete. Decide on each: give it a rule in",
-                "[[recourse.ties]], or list it in recourse.never.",
-            ]
-        return lines
-
-    def _limits(self) -> list[str]:
-        """What a model that was exported for one size costs, and how to export it again."""
-        nodes, arcs = self.signature.fixed_nodes, self.signature.fixed_arcs
-        if nodes is None and arcs is None:
-            return []
-        sizes = {"arcs": arcs, "nodes": nodes}
-        size = " and ".join(f"{count:,} {what}" for what, count in sizes.items() if count)
-        lines = [
-            f"The model was exported for exactly {size}. Every query is filled",
-            "up to that size, so an audit takes several times as long as with dynamic axes.",
-        ]
-        if arcs is not None:
-            lines += [
-                "Changes that do not fit into it, such as new ties for somebody whose surroundings",
-                "fill it, cannot be asked: they are left out, and the certificate says so.",
-            ]
-        ports = [port for port in self.signature.inputs if port.role in DYNAMIC_AXES]
-        names = ", ".join(f'"{port.name}"' for port in self.signature.inputs)
-        axes = ", ".join(f'"{port.name}": {DYNAMIC_AXES[port.role]}' for port in ports)
-        return [
-            *lines,
-            "Ask whoever trained it to export it again:",
-            f'  torch.onnx.export(model.eval(), inputs, "{Path(self.name).name}",',
-            f"      opset_version=18, dynamo=False, input_names=[{names}],",
-            f"      dynamic_axes={{{axes}}})",
-        ]
 
     @property
     def weighs(self) -> bool:

@@ -48,11 +48,6 @@ REPEATS = 60
 MOST_COLUMNS = 2000
 STANDARD_ERRORS = 6.0
 TOLERANCE = {"float16": 2e-2, "float32": 1e-4, "float64": 1e-8}
-SEEN = (
-    "Determinism was checked on {graphs} small graphs, each asked about {times} times. A",
-    "model that answers differently in fewer than about one query in ten may pass; so",
-    "an audit asks a share of its queries twice (model.repeat).",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
