@@ -359,7 +359,7 @@ def _adjacency(low: Indices, high: Indices, count: int) -> tuple[Ints, Indices, 
     """Sort the distinct neighbours of each node, each with the pair that leads to it."""
     # Pairs are sorted by (low, high). A node's neighbours come out sorted if we take first the
     # pairs in which it is the high end, ordered by low, and then those in which it is the low end.
-    counts = np.stack((_counts(high, count), _counts(low, count)), 1)
+    counts = np.stack([np.bincount(ends, minlength=count) for ends in (high, low)], 1)
     starts = np.concatenate(([0], np.cumsum(counts.sum(axis=1))))
     is_below = np.repeat(np.tile([True, False], count), counts.ravel())
     del counts
@@ -371,14 +371,6 @@ def _adjacency(low: Indices, high: Indices, count: int) -> tuple[Ints, Indices, 
     is_above = np.logical_not(is_below, out=is_below)
     neighbour[is_above], pair[is_above] = high, np.arange(len(low), dtype=np.int32)
     return starts, neighbour, pair
-
-
-def _counts(values: Indices, count: int) -> Ints:
-    """How often each node number occurs; numpy would make a wider copy of all values at once."""
-    counts = np.zeros(count, np.int64)
-    for first in range(0, len(values), AT_ONCE):
-        counts += np.bincount(values[first : first + AT_ONCE], minlength=count)
-    return counts
 
 
 def _positions(where: NDArray[np.bool_]) -> Indices:
