@@ -16,7 +16,6 @@ from recourse_audit.records.bundle import (
     DerivedManifest,
     Fingerprint,
     LogLine,
-    MadeWith,
     Manifest,
     RunResult,
     SignedLetter,
@@ -113,7 +112,6 @@ STUDY_KEY = Document("study", StudyKey)
 STUDY_ANSWERS = Document("study answers", StudyAnswers)
 STUDY_ANALYSIS = Document("study analysis", StudyAnalysis)
 # Parts of other documents, and lines of files: these have no format number of their own.
-MADE_WITH = Document("made-with", MadeWith)
 FINGERPRINT = Document("fingerprint", Fingerprint)
 COMMUNITIES = Document("communities", Communities)
 AGREEMENT = Document("agreement", Agreement)
