@@ -19,6 +19,7 @@ from recourse_audit.audit.load import Preprocessing, read_features
 from recourse_audit.audit.population import people_column
 from recourse_audit.audit.questions import Answers, Ask, Question, interview, read_name
 from recourse_audit.audit.sections import (
+    DERIVED,
     ENCODED,
     SEARCH,
     columns_of_x,
@@ -64,12 +65,6 @@ STANDARDISED = (
     "have mean 0 and standard deviation 1, so their units are lost, and advice in them would say "
     "nothing to a person: give the raw columns, with model.preprocessing, or with a formula in "
     "[[graph.derived]]; or write scale and shift into their rules."
-)
-DERIVED = (
-    "# A column that is computed from others, and that the pipeline takes, is declared here:",
-    "# [[graph.derived]]",
-    '# name = "…"',
-    '# formula = "… / …"',
 )
 
 
@@ -253,7 +248,9 @@ def _look(model: ModelSettings, settings: GraphSettings, subject: str | None = N
     except (GraphError, SettingsError, ModelError) as error:
         if model.preprocessing is None and not isinstance(error, GraphError):
             raise
-        doubts = [f"# CHECK: {error}", *(DERIVED if model.preprocessing is not None else ())]
+        doubts = [f"# CHECK: {error}"]
+        if model.preprocessing is not None:
+            doubts += DERIVED.splitlines()
     try:
         inspection, probed = inspect_with(model, graph, pipeline)
     except InputError as error:

@@ -49,23 +49,10 @@ COMMENTS = {
     "good_outcome": "CHECK: the values that are good",
     "bad_outcome": "CHECK: others count as not known",
 }
-SEARCH = """\
-[search]
-max_nodes = 4       # at most this many people in an explanation
-# max_hops = 2      # the model's depth if absent
-budget = 200000     # at most this many subgraphs evaluated per person"""
-NO_RULES = """\
-[recourse]
-max_changes = 3     # at most this many changes in one option
-# CHECK: without rules, own ties may be dropped at cost 1, and nothing else may change.
-# Ties such as family are never suggested, and protected attributes never change.
-# [[recourse.ties]]
-# kind = "*"
-# allow = ["drop", "add"]
-# [[recourse.attributes]]
-# name = "…"         # a feature
-# direction = "up"
-# step = 1"""
+# The limits of the search, what rules would look like, and what a computed column would.
+SEARCH, NO_RULES, DERIVED = (
+    Path(__file__).with_name("first_settings.toml").read_text("utf-8").strip().split("\n\n")
+)
 
 
 def model_section(
