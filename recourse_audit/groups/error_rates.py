@@ -195,7 +195,8 @@ class ErrorRateTables:
     ) -> Floats:
         """The ends of the bins: neighbours are merged until no cell has a few people.
 
-        Nor may an end of a bin tell, with the decisions, of a few people that lie between both.
+        Nor may an end of a bin tell, with the decisions, of a few people with one outcome that lie
+        between both.
 
         The bins add up to everybody's outcomes, so they need the parts with the same sums.
         """
@@ -216,13 +217,18 @@ class ErrorRateTables:
             if (within is None or self._edges[step + 1] in within)
             and (step == size - 1 or self._is_apart(grouping, self._edges[step + 1]))
         ]
-        refused, favoured = (
-            np.cumsum(count(self._population.decided == decision), axis=1)
-            for decision in (REFUSED, FAVOURABLE)
-        )
-        # Higher scores are better, or lower ones are; the last end has nobody beyond.
-        told = tells_few(refused[:, -1:] - refused, favoured, self._design.smallest)
-        told |= tells_few(refused, favoured[:, -1:] - favoured, self._design.smallest)
+        told = np.zeros(size, dtype=bool)
+        for good in (True, False):
+            refused, favoured = (
+                np.cumsum(
+                    count((self._population.decided == decision) & ((came_true == GOOD) == good)),
+                    axis=1,
+                )
+                for decision in (REFUSED, FAVOURABLE)
+            )
+            # Higher scores are better, or lower ones are; the last end has nobody beyond.
+            told |= tells_few(refused[:, -1:] - refused, favoured, self._design.smallest)
+            told |= tells_few(refused, favoured[:, -1:] - favoured, self._design.smallest)
         candidates = [step for step in candidates if step == size - 1 or not told[step]]
         kept = choose_steps(np.vstack(counts), candidates, self._design.smallest)
         whole = {"approvals", "refusals"} & set(self._divisions)

@@ -18,13 +18,23 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from tests.groups.published import EVERYBODY, FIGURES, KINDS, Cell, Division, Published, read
+from tests.groups.published import (
+    EVERYBODY,
+    FIGURES,
+    KINDS,
+    Cell,
+    Division,
+    Published,
+    rates_of,
+    read,
+)
 
 Row = NDArray[np.float64]
 # How many have figures, and how many have none, is no secret.
 TECHNICAL = ("undecided", "not_audited", "audited", "left_out", "usable")
 SECRETS = tuple(name for name in FIGURES if name not in TECHNICAL)
 ROUNDS = 6
+CUT_OFF = 0.5  # of the populations that one cut-off decides on
 MOST = 1e6
 
 
@@ -230,6 +240,39 @@ def printed_handfuls(known: Published) -> Iterator[Learnt]:
                 yield Learnt(cell, f"{name}, {figure}, {label}", count)
 
 
+def told_by_bins(report: Mapping[str, Any], cut_off: float) -> Iterator[Learnt]:
+    """The few with one outcome who are let in below an end of a bin, or refused above it.
+
+    Where one cut-off decides, all who are refused are below it: so of those with an outcome below
+    an end beyond the cut-off, the refused are known, and the rest are let in.
+    """
+    errors = report["error_rates"]
+    if errors is None or errors["calibrated"] != "everybody":
+        return
+    names = {
+        (table["name"], group["name"]): frozenset({(table["name"], group["name"])})
+        for table in report["tables"]
+        for group in table["by_group"]
+    }
+    rates = dict(rates_of(report["rates"], names))
+    for cell, figures in rates_of(errors, names):
+        bins, own = figures["calibration"] or (), rates[cell]
+        for end in [each["low"] for each in bins[1:]]:
+            below = [each["good"] for each in bins if each["high"] <= end]
+            good = sum(each["count"] for each in below)
+            bad = sum(each["of"] for each in below) - good
+            for name, count, rate in (
+                ("good", good, "false_omission_rate"),
+                ("bad", bad, "negative_predictive_value"),
+            ):
+                if rate not in own:
+                    continue
+                # More than are refused are let in below the end; fewer, and some are beyond it.
+                others = count - own[rate]["count"]
+                if (others > 0) == (end > cut_off) and 0 < abs(others) < report["smallest"]:
+                    yield Learnt(cell, f"{name}, decided otherwise at {end}", abs(others))
+
+
 def attack(
     report: Mapping[str, Any],
     sizes: Mapping[str, Mapping[str, int]],
@@ -239,6 +282,8 @@ def attack(
     """How many counts were attacked, and the counts of a few people that were learnt."""
     known = read(report, sizes, by_cut_off=by_cut_off)
     attacked, learnt = 0, list(printed_handfuls(known))
+    if by_cut_off:
+        learnt += told_by_bins(report, CUT_OFF)
     for division in (None, *known.divisions.values()):
         system = System(known, division)
         attacked += sum(1 for _ in system.secrets())

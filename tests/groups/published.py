@@ -101,15 +101,15 @@ def read(
         _read_quartiles(known, cell, group["outcomes"])
     nothing: dict[str, Any] = {"tables": (), "overall": None}
     own_data, errors = report["own_data"], report["error_rates"] or nothing
-    for cell, rates in _rates(own_data, names):
+    for cell, rates in rates_of(own_data, names):
         for name, figure in (("to_favourable", "refused"), ("to_refused", "favourable")):
             known.divide(name, figure, name).know(cell, [name], rates[name], rates[name])
         if rates["no_option"] is not None:
             alone = known.divisions["to_favourable"]
             alone.inside[cell, "infeasible", "to_favourable"] = rates["no_option"]["count"]
-    for cell, rates in _rates(report["rates"], names):
+    for cell, rates in rates_of(report["rates"], names):
         _read_rates(known, cell, rates, by_cut_off=by_cut_off)
-    for cell, rates in _rates(errors, names):
+    for cell, rates in rates_of(errors, names):
         _read_errors(known, cell, rates)
     for step, option in enumerate(report["common_options"]):
         found = known.divide(f"step {step}", "verified", "served")
@@ -137,7 +137,7 @@ def _pool(
     ]
 
 
-def _rates(
+def rates_of(
     found: Mapping[str, Any], names: Mapping[tuple[str, str], Cell]
 ) -> Iterator[tuple[Cell, Mapping[str, Any]]]:
     if found["overall"] is not None:
@@ -403,7 +403,7 @@ def _read_bins(
     People whose outcome is not known are in no bin.
     """
     told: dict[tuple[Cell, float], tuple[str, float, float]] = {}
-    for cell, rates in _rates(errors or {"tables": (), "overall": None}, names):
+    for cell, rates in rates_of(errors or {"tables": (), "overall": None}, names):
         for each in (bins := rates["calibration"] or ())[1:]:
             end = each["low"]
             if end <= low:

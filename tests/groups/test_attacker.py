@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recourse_audit.groups import measures, reasons, tables
+from recourse_audit.groups import error_rates, measures, reasons, tables
 from tests.cases import long_after
-from tests.groups.attacker import attack
-from tests.groups.populations import attack_population
+from tests.groups.attacker import CUT_OFF, attack, told_by_bins
+from tests.groups.populations import attack_population, report_on_population
 from tests.groups.stores import Person, report_on, settings
 
 
@@ -50,6 +50,19 @@ def test_an_attacker_notices_a_broken_rule(
 ) -> None:
     monkeypatch.setattr(where, what, broken)
     assert attack_population(seed)[1]
+
+
+@pytest.mark.parametrize("seed", [35, 55, 63])
+def test_ends_of_bins_tell_of_no_few_people_with_an_outcome_who_are_decided_otherwise(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert [*told_by_bins(report_on_population(seed)[0], CUT_OFF)] == []
+
+    def nothing_told(refused: Any, *_: Any) -> Any:
+        return np.zeros(refused.shape[1], dtype=bool)
+
+    monkeypatch.setattr(error_rates, "tells_few", nothing_told)
+    assert [*told_by_bins(report_on_population(seed)[0], CUT_OFF)] != []
 
 
 def two_groups_of_ten() -> tuple[dict[str, Any], dict[str, Counter[str]]]:
