@@ -69,9 +69,14 @@ def make_files(
         tuple(numbers[first : first + SUBJECTS_TOGETHER])
         for first in range(0, len(numbers), SUBJECTS_TOGETHER)
     ]
-    for run, made in _render(bundle, factory, runs, min(options.workers, len(runs))):
-        yield from made
-        options.done(len(run))
+    workers, job = min(options.workers, len(runs)), RenderJob(bundle, factory)
+    pool = ProcessPool[Run, Made, Made](workers, timeout=SECONDS_PER_RUN)
+    with closing(job):
+        alone = workers <= 1
+        made = map(job.make, runs) if alone else pool.run(job, _Runs(bundle, runs), lambda _: None)
+        for files in made:
+            yield from files
+            options.done(len(files))
 
 
 class RenderJob:
@@ -110,19 +115,6 @@ class RenderJob:
         return tuple(maker.files(number, stored.report(number)) for number in numbers)
 
 
-def _render(
-    bundle: Path, factory: MakerFactory, runs: Sequence[Run], workers: int
-) -> Iterator[tuple[Run, Made]]:
-    """The runs as they are finished, by this process or by several others."""
-    job = RenderJob(bundle, factory)
-    if workers <= 1:
-        with closing(job):
-            yield from ((run, job.make(run)) for run in runs)
-        return
-    pool = ProcessPool[Run, Made, tuple[Run, Made]](workers, timeout=SECONDS_PER_RUN)
-    yield from pool.run(job, _Runs(bundle, runs), lambda _: None)
-
-
 class _Runs:
     """The runs that wait for a worker; one that fails ends the command."""
 
@@ -137,9 +129,10 @@ class _Runs:
     def take(self) -> Run | None:
         return self._waiting.pop() if self._waiting else None
 
-    def accept(self, task: Run, answer: Made) -> tuple[Run, Made]:
+    def accept(self, task: Run, answer: Made) -> Made:
+        del task
         self._left -= 1
-        return task, answer
+        return answer
 
     def fail(self, task: Run, reason: str, *, sudden: bool = False) -> None:
         if not sudden:
