@@ -67,13 +67,12 @@ class Embedded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """The name of a person's files without ending, and which of them there are.
+    """The name of a person's page and letter without ending, and whether there is a letter.
 
     `ending` is that of the letter: HTML where no PDF can be made.
     """
 
     file: str
-    page: bool
     letter: bool
     ending: Ending = "pdf"
     signed: bool = False
@@ -212,7 +211,7 @@ class IndexPage:
             links, name = source.links.get(number), plain(row.id)
             if self.level != "auditor":
                 name = links.file if links is not None else ""
-                links = links and Links(file=links.file, page=links.page, letter=False)
+                links = links and Links(file=links.file, letter=False)
             people.append(
                 Person(
                     id=name,
@@ -345,7 +344,7 @@ class IndexPage:
             if key not in texts:
                 texts[key] = unescape(str(what(person))).strip()
             said.append(texts[key])
-        links = [person.links or Links(file="", page=False, letter=False) for person in people]
+        links = [person.links or Links(file="", letter=False) for person in people]
         efforts = [_short(person.row.cheapest_cost) for person in people]
         return Embedded(
             value={
@@ -359,10 +358,9 @@ class IndexPage:
                 "tests": [person.row.tests for person in people],
                 "value": {"values": [_short(person.value, 6) for person in people]},
                 "file": [link.file for link in links],
-                **{
-                    name: "".join("01"[getattr(link, name)] for link in links)
-                    for name in ("page", "letter", "signed")
-                },
+                "page": "".join("01"[link.file != ""] for link in links),
+                "letter": "".join("01"[link.letter] for link in links),
+                "signed": "".join("01"[link.signed] for link in links),
                 "ending": links[0].ending if links else "pdf",
             }
         )

@@ -275,7 +275,6 @@ def _index_source(
         links={
             number: Links(
                 file=page_name(number, one, level),
-                page=True,
                 letter=file_name(number, one) in letters,
                 signed=file_name(number, one) in signed,
                 ending=ending,

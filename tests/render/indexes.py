@@ -72,7 +72,7 @@ def write_index(
 ) -> Path:
     """An index of these subjects, with a page for everyone and a letter for everyone refused."""
     links = {
-        number: Links(file=file_name(number, row.id), page=True, letter=not row.favourable)
+        number: Links(file=file_name(number, row.id), letter=not row.favourable)
         for number, row in enumerate(subjects)
     }
     page = page_of(subjects, links, groups, language=language, source=source)

@@ -34,7 +34,7 @@ TEMPLATES = Templates()
 
 def html_of(kind: str, language: str) -> str:
     if kind == "index":
-        links = {n: Links(file=f"{n:06d}", page=True, letter=True) for n in range(10)}
+        links = {n: Links(file=f"{n:06d}", letter=True) for n in range(10)}
         view: Any = page_of(
             some_subjects(),
             links,

@@ -182,7 +182,7 @@ def test_filters_are_by_group_kind_of_option_effort_and_answer_without_ties(
 @pytest.mark.parametrize("level", ["reviewer", "subject"])
 def test_only_the_auditors_index_has_ids_and_groups(level: str, settings: Settings) -> None:
     rows = [subject("secret-name"), subject("other-name")]
-    links = {n: Links(file=f"{n:06d}", page=True, letter=True) for n in range(2)}
+    links = {n: Links(file=f"{n:06d}", letter=True) for n in range(2)}
     source = {"settings": settings, "members": {0: {"origin": "atlantis"}}}
     options = {"level": level}
     html = html_of(page_of(rows, links, source=source, options=options))
@@ -278,8 +278,8 @@ def test_people_are_in_the_order_in_which_a_person_counts() -> None:
 
 def test_links_are_those_of_the_files_that_there_are() -> None:
     links = {
-        0: Links(file="000000-A", page=True, letter=True, signed=True, ending="html"),
-        1: Links(file="000001-B", page=True, letter=True, ending="html"),
+        0: Links(file="000000-A", letter=True, signed=True, ending="html"),
+        1: Links(file="000001-B", letter=True, ending="html"),
     }
     page = page_of([subject("A"), subject("B"), subject("C")], links)
     html = html_of(page)
@@ -353,15 +353,13 @@ def test_twenty_thousand_people_stay_under_four_megabytes() -> None:
         )
         for n in range(20_000)
     ]
-    links = {
-        n: Links(file=f"{n:06d}-applicant-{n:05d}", page=True, letter=True) for n in range(20_000)
-    }
+    links = {n: Links(file=f"{n:06d}-applicant-{n:05d}", letter=True) for n in range(20_000)}
     assert len(html_of(page_of(rows, links)).encode()) < 4_000_000
 
 
 @pytest.mark.parametrize("language", LANGUAGES[1:])
 def test_no_english_is_left_in_another_language(language: str, settings: Settings) -> None:
-    links = {n: Links(file=f"{n:06d}", page=True, letter=True) for n in range(10)}
+    links = {n: Links(file=f"{n:06d}", letter=True) for n in range(10)}
     source = {"settings": settings, "day": "2026-11-17"}
     page = page_of(some_subjects(), links, language=language, source=source)
     html = html_of(page)

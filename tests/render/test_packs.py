@@ -233,7 +233,7 @@ def test_letters_signatures_and_the_register_are_seen() -> None:
     names = ("letters", "letters_signed", "register", "manifest_signature")
     nothing = states(page_of("us-credit", gap_report()))
     assert {nothing[name] for name in names} == {"missing"}
-    links = {1: Links(file="1", page=True, letter=True, signed=True)}
+    links = {1: Links(file="1", letter=True, signed=True)}
     all_there = states(page_of("us-credit", None, links=links, sent=1, signed_by="ab"))
     assert {all_there[name] for name in names} == {"present"}
 
