@@ -314,7 +314,7 @@ GAP_ROW = 40.0  # two lines of words beside it
 STEP = 0.2  # between the ticks of gaps
 
 
-def share_bar(parts: Iterable[tuple[Part, float]], alt: str) -> Picture:
+def share_bar(alt: str, *parts: tuple[Part, float]) -> Picture:
     """Shares one after the other, on a line from nothing to everybody."""
     drawing, start = Drawing(CARD, 16.0, alt, stretch=True), 0.75
     drawing.line(0.0, 15.5, CARD, 15.5, "lines")

@@ -27,13 +27,7 @@ from recourse_audit.records.group_figures import (
     ServedGroups,
     Verdict,
 )
-from recourse_audit.records.groups import (
-    Finding,
-    GroupReport,
-    GroupTable,
-    OwnDataTable,
-    SweepTable,
-)
+from recourse_audit.records.groups import Finding, GroupReport, GroupTable, OwnDataTable, SweepTable
 from recourse_audit.records.rates import PairFigures, RateName, RateTable
 from recourse_audit.records.recourse import CommonAction
 from recourse_audit.render.charts import draw_sweep
@@ -95,7 +89,7 @@ class GroupPage:
     """
 
     nothing, ways, text = NOTHING, WAYS, staticmethod(plain)
-    find = staticmethod(find_gap)
+    find, draw_bar = staticmethod(find_gap), staticmethod(share_bar)
 
     def __init__(
         self,
@@ -314,10 +308,6 @@ class GroupPage:
         places = [*(gap.gap for gap in gaps), *(e.low for e in ends), *(e.high for e in ends)]
         return gaps_axis(places, self.report.concern)
 
-    def draw_bar(self, alt: str, *parts: tuple[Part, float]) -> Picture:
-        """Shares from nothing to everybody."""
-        return share_bar(parts, alt)
-
     def draw_gap(self, gap: Comparison, alt: str) -> Picture:
         """A gap with its interval; right is worse."""
         return Strip(self.axis, alt, GAP_ROW).estimate(gap.gap, gap.gap_interval).picture()
@@ -347,37 +337,29 @@ class GroupPage:
 
     def rate_tables(self, name: RateName | None = None) -> list[RateTable]:
         """A rate, or all, of everybody and by table: the groups that have it."""
-        found, everybody = self.report.rates, self.words.say("report.everybody")
-        tables: list[RateTable] = [
-            RateTable(
-                table="overall",
-                by_group={everybody: found.overall},
-                impact_ratios={},
-                pairs=(),
-                spreads={},
-            ),
-            *found.tables,
-        ]
-        for place, table in enumerate(tables):
-            groups = {
-                group: own for group, own in table.by_group.items() if not name or name in own
-            }
-            tables[place] = replace(table, by_group=groups)
-        return [table for table in tables if table.by_group]
+        everybody = RateTable(
+            table="overall",
+            by_group={self.words.say("report.everybody"): self.report.rates.overall},
+            impact_ratios={},
+            pairs=(),
+            spreads={},
+        )
+        tables = []
+        for table in (everybody, *self.report.rates.tables):
+            groups = {g: rates for g, rates in table.by_group.items() if not name or name in rates}
+            tables += [replace(table, by_group=groups)] if groups else []
+        return tables
 
     def outcome_tables(self, part: str = "") -> Iterator[tuple[str, dict[str, ErrorRates]]]:
         """How decisions turned out for everyone, then by table: the groups that have this part."""
         found = self.report.error_rates
         if found is None or found.overall is None:
             return
-        everybody = {self.words.say("report.everybody"): found.overall}
-        for name, groups in [
-            ("overall", everybody),
-            *((t.table, t.by_group) for t in found.tables),
-        ]:
-            if kept := {
-                group: one for group, one in groups.items() if not part or getattr(one, part)
-            }:
+        tables = {"overall": {self.words.say("report.everybody"): found.overall}}
+        tables |= {table.table: table.by_group for table in found.tables}
+        for name, groups in tables.items():
+            kept = {g: rates for g, rates in groups.items() if not part or getattr(rates, part)}
+            if kept:
                 yield name, kept
 
     @property

@@ -15,13 +15,7 @@ from recourse_audit.bundle.reader import StoredAudit
 from recourse_audit.errors import InputError
 from recourse_audit.records.codec import STUDY_KEY
 from recourse_audit.records.search import StudyCase, Tie
-from recourse_audit.records.study import (
-    Level,
-    Quadrant,
-    ShownCase,
-    StudyAnalysis,
-    StudyKey,
-)
+from recourse_audit.records.study import Level, Quadrant, ShownCase, StudyAnalysis, StudyKey
 from recourse_audit.records.subject import SubjectReport
 from recourse_audit.render.charts import draw_network
 from recourse_audit.render.decision_axis import facts_of

@@ -20,9 +20,7 @@ from rich.text import Text
 from recourse_audit.records import Record
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.records.model import ModelReport
-from recourse_audit.records.recourse import (
-    WhatIf,
-)
+from recourse_audit.records.recourse import WhatIf
 from recourse_audit.records.subject import StabilityReport, SubjectReport
 from recourse_audit.render.decision_axis import AuditFacts, DecisionAxis, facts_of_report
 from recourse_audit.render.drawing import Picture

@@ -84,7 +84,7 @@ def some_gaps(name: str = SAID) -> Picture:
 
 
 def some_parts(name: str = SAID) -> Picture:
-    return share_bar([("yes", 0.5), ("no", 0.47), ("open", 0.03)], name)
+    return share_bar(name, ("yes", 0.5), ("no", 0.47), ("open", 0.03))
 
 
 PICTURES: dict[str, Callable[[], Picture]] = {
