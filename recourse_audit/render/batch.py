@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from recourse_audit.bundle.reader import StoredAudit, open_stored_audit
 from recourse_audit.bundle.signature import Signer
@@ -26,12 +25,8 @@ Files = dict[str, bytes]
 Made = tuple[Files, ...]
 
 
-class FileMaker(Protocol):
-    """Makes the files of one subject, by their names."""
-
-    def files(self, number: int, report: SubjectReport) -> Files: ...
-
-
+# Makes the files of one subject, by their names.
+FileMaker = Callable[[int, SubjectReport], Files]
 # Makes the file maker of one process; small enough to be sent to every worker.
 MakerFactory = Callable[[StoredAudit], FileMaker]
 
@@ -112,7 +107,7 @@ class RenderJob:
             stored = self._held.enter_context(open_stored_audit(self._bundle))
             self._opened = stored, self._factory(stored)
         stored, maker = self._opened
-        return tuple(maker.files(number, stored.report(number)) for number in numbers)
+        return tuple(maker(number, stored.report(number)) for number in numbers)
 
 
 class _Runs:

@@ -432,9 +432,8 @@ class _LetterMaker:
     kept_reasons: Path | None = None
     entries: dict[int, Entry] = field(default_factory=dict)
 
-    def open(self, stored: StoredAudit) -> Self:
+    def open(self, _: StoredAudit) -> Self:
         """The maker of a process; it reads templates and staff's files when it needs them."""
-        del stored
         return self
 
     @cached_property
@@ -464,7 +463,7 @@ class _LetterMaker:
         entries = self.entries.values()
         return tuple(entry.id for entry in entries if entry.signed and not entry.kept)
 
-    def files(self, number: int, report: SubjectReport) -> Files:
+    def __call__(self, number: int, report: SubjectReport) -> Files:
         name, entry = file_name(number, report.subject.id), self.entries.get(number)
         if entry is None:
             return {}

@@ -159,7 +159,7 @@ class PageMaker:
             plain(name): f"{file_name(number, name)}.html" for number, name in people.items()
         }
 
-    def files(self, number: int, report: SubjectReport) -> dict[str, bytes]:
+    def __call__(self, number: int, report: SubjectReport) -> dict[str, bytes]:
         """The page of one subject, and its PDF if there is a printer."""
         name = file_name(number, report.subject.id)
         page = page_name(number, report.subject.id, self._level)

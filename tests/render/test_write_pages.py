@@ -206,7 +206,7 @@ class _Listening:
         assert stored.finished
         return self
 
-    def files(self, number: int, report: SubjectReport) -> dict[str, bytes]:
+    def __call__(self, number: int, report: SubjectReport) -> dict[str, bytes]:
         deaf = signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
         return {f"{number}-{report.subject.id}": str(deaf).encode()}
 
