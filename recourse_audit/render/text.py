@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import TypeVar
+from typing import TypeVar, cast
 
 T = TypeVar("T")
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -21,24 +21,19 @@ def plain(text: str) -> str:
     )
 
 
-def printable(record: T) -> T:
+def printable(value: T) -> T:
     """The same record with every text in it made plain."""
-    found = _printable(record)
-    assert isinstance(found, type(record))
-    return found
-
-
-def _printable(value: object) -> object:
+    made: object = value
     if isinstance(value, str):
-        return plain(value)
-    if isinstance(value, tuple):
-        return tuple(map(_printable, value))
-    if isinstance(value, Mapping):
-        return {_printable(name): _printable(content) for name, content in value.items()}
-    if is_dataclass(value) and not isinstance(value, type):
-        changes = {field.name: _printable(getattr(value, field.name)) for field in fields(value)}
-        return replace(value, **changes)
-    return value
+        made = plain(value)
+    elif isinstance(value, tuple):
+        made = tuple(map(printable, value))
+    elif isinstance(value, Mapping):
+        made = {printable(name): printable(content) for name, content in value.items()}
+    elif is_dataclass(value) and not isinstance(value, type):
+        changes = {field.name: printable(getattr(value, field.name)) for field in fields(value)}
+        made = replace(value, **changes)
+    return cast(T, made)
 
 
 def number(count: int, word: str) -> str:
