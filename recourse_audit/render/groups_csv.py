@@ -62,35 +62,27 @@ Row = dict[str, Cell]
 
 def groups_csv(report: GroupReport, words: Words | None = None) -> str:
     """One row per group and measure; the intervals of gaps allow for ties between people."""
-    return _write(COLUMNS, _Rows(report, words).all_rows())
+    rows = _Rows(report, words).all_rows()
+    return _write(COLUMNS, (map(row.get, COLUMNS) for row in rows))
 
 
 def cut_offs_csv(report: GroupReport) -> str:
     """One row per group and cut-off."""
-    rows = (
-        {
-            "table": table.table,
-            "group": group,
-            "reference": table.reference,
-            "cut_off": cut_off,
-            "in_force": cut_off == table.rule.cut_off,
-            "of": curve.of,
-            "refused_share": curve.refused[place] / curve.of,
-            **{name: values[place] for name, values in _pick(curve, CURVE).items()},
-        }
-        for table in report.sweeps
-        for group, curve in table.by_group.items()
-        for place, cut_off in enumerate(table.cut_offs)
-    )
+    rows: list[Sequence[Cell]] = []
+    for table in report.sweeps:
+        for group, curve in table.by_group.items():
+            start = (table.table, group, table.reference)
+            for place, cut_off in enumerate(table.cut_offs):
+                share = curve.refused[place] / curve.of
+                figures = (values[place] for values in _pick(curve, CURVE).values())
+                in_force = cut_off == table.rule.cut_off
+                rows.append((*start, cut_off, in_force, curve.of, share, *figures))
     return _write((*SWEPT, *CURVE), rows)
 
 
-def _write(columns: Sequence[str], rows: Iterator[Row]) -> str:
-    cells = (
-        # Six significant digits, so that people can read the table.
-        [f"{cell:.6g}" if isinstance(cell, float) else cell for cell in map(row.get, columns)]
-        for row in rows
-    )
+def _write(columns: Sequence[str], rows: Iterable[Iterable[Cell]]) -> str:
+    # Six significant digits, so that people can read the table.
+    cells = ([f"{x:.6g}" if isinstance(x, float) else x for x in row] for row in rows)
     return "".join(csv_lines(chain([columns], cells)))
 
 
@@ -193,8 +185,8 @@ class _Rows:
         for name, ties in found.ties.items():
             start: Row = {"table": name, "measure": "ties within groups"}
             yield start | _estimate(ties.within)
-            start |= {"measure": "ties within groups, by chance"}
-            yield start | {"value": ties.by_chance}
+            chance = "ties within groups, by chance"
+            yield {"table": name, "measure": chance, "value": ties.by_chance}
             for group, area in ties.told.items():
                 yield self._start(name, group, "AUC of neighbours' groups") | _estimate(area)
         for name, compared in self._report.comparators.items():
