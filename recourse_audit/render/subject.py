@@ -195,22 +195,23 @@ class SubjectPage:
     @property
     def command(self) -> str:
         """The command that asks about the first row of the ladder; empty if there is none."""
-        columns = [*self.column_ladder[0], *self.column_ladder[1]]
-        references = [(column.name, column.reference) for column in columns]
-        changes = [
-            [f"{name}={value if isinstance(value, str) else f'{value:.12g}'}"]
-            for name, value in references
-        ]
         rows, _, still = self.tie_ladder
-        changes += [self._drops(tie.removed[0]) for tie in (*rows, *still)]
-        if self.level != "auditor" or not changes:
+        columns = [*self.column_ladder[0], *self.column_ladder[1]]
+        rungs: list[OwnColumn | CarryingSet] = [*columns, *rows, *still]
+        if self.level != "auditor" or not rungs:
             return ""
-        subject = self.report.subject.id
-        tried = [word for change in changes[0] for word in ("--what-if", change)]
-        return shlex.join(("recourse-audit", "explain", "audit.toml", subject, *tried))
+        changes = self._changes_for(rungs[0])
+        tried = [word for change in changes for word in ("--what-if", change)]
+        return shlex.join(
+            ("recourse-audit", "explain", "audit.toml", self.report.subject.id, *tried)
+        )
 
-    def _drops(self, tie: Tie) -> list[str]:
-        """The ends of a tie for the command line: a direction is from the first to the second."""
+    def _changes_for(self, rung: OwnColumn | CarryingSet) -> list[str]:
+        """A row for the command line; a tie with a direction is from the first to the second."""
+        if isinstance(rung, OwnColumn):
+            value = rung.reference
+            return [f"{rung.name}={value if isinstance(value, str) else f'{value:.12g}'}"]
+        tie = rung.removed[0]
         ways = {between.ends for between in self._ties_between(*tie) if between.directed} or {tie}
         return [f"drop {'-'.join(ends)}" for ends in sorted(ways)]
 
@@ -229,19 +230,15 @@ class SubjectPage:
 
         A tie of the subject with a direction is called what it is to the subject, if it has a word.
         """
-        counts = Counter[tuple[str, str]]()
+        own, counts = person == self.report.subject.id, Counter[tuple[str, str]]()
         for tie in self._ties_between(person, other):
             if tie.kind:
-                counts[tie.kind, self._way(tie) if person == self.report.subject.id else ""] += (
-                    tie.count
-                )
-        return self.words.series(
-            [
-                (way or self.words.tie_name(kind, count))
-                + (f" \N{MULTIPLICATION SIGN}{count}" if count > 1 else "")
-                for (kind, way), count in counts.items()
-            ]
-        )
+                counts[tie.kind, self._way(tie) if own else ""] += tie.count
+        names: list[str] = []
+        for (kind, way), count in counts.items():
+            times = f" \N{MULTIPLICATION SIGN}{count}" if count > 1 else ""
+            names.append(f"{way or self.words.tie_name(kind, count)}{times}")
+        return self.words.series(names)
 
     def _way(self, tie: EgoTie) -> str:
         """What a tie of the subject with a direction is to them; empty without a word for it."""
@@ -277,12 +274,9 @@ class SubjectPage:
         """How some people were decided: solid, tinted, and dashed without a decision."""
         people = [node.hops for node in self.people if node.hops and not node.kind]
         most = max(Counter(people).values(), default=1)
-        kinds: dict[Part, bool | None] = {"no": False, "yes": True, "open": None}
-        decided = [node for node in nodes if not node.kind]
-        parts = [
-            (part, float(sum(_is_favourable(node) is favourable for node in decided)))
-            for part, favourable in kinds.items()
-        ]
+        counts = Counter(_is_favourable(node) for node in nodes if not node.kind)
+        parts: list[tuple[Part, float]]
+        parts = [("no", counts[False]), ("yes", counts[True]), ("open", counts[None])]
         return Strip(Axis(low=0.0, high=float(most), width=240), alt).bar(parts).picture()
 
     # ------------------------------------------------------------------ options
