@@ -15,13 +15,14 @@ from pathlib import Path
 
 from recourse_audit.errors import InputError, SettingsError
 from recourse_audit.records.bundle import SignedLetter, StatedReason
-from recourse_audit.records.recourse import MoveAction, Part, SetAction
+from recourse_audit.records.recourse import Part
 from recourse_audit.records.subject import OwnColumn, OwnTies, SubjectReport
 from recourse_audit.records.texts import Cell, fold, unguard
 from recourse_audit.records.texts import words_of as split_text
 from recourse_audit.render.i18n import Words, words_of
 from recourse_audit.render.letter_facts import OptionReader, Vocabulary, protected_by_name
 from recourse_audit.render.letter_inputs import Profile, read_rows
+from recourse_audit.render.redaction import people_in
 from recourse_audit.render.templates import Templates
 from recourse_audit.settings import Settings
 from recourse_audit.settings.section import near_matches
@@ -334,21 +335,7 @@ class Mentions:
 
 def others_in(report: SubjectReport) -> tuple[str, ...]:
     """The ids of everybody but the subject whom a report names anywhere."""
-    near, recourse = report.ego_network, report.recourse
-    ids: set[str] = set() if near is None else {node.id for node in near.nodes}
-    for counterfactual in report.counterfactuals:
-        explanation = counterfactual.explanation
-        ids.update(explanation.nodes, *explanation.edges)
-        ids.update(*counterfactual.removed, *counterfactual.kept)
-    if recourse is not None:
-        ids.update(*(droppable.tie for droppable in recourse.droppable))
-        for option in recourse.options:
-            effects = option.side_effects
-            ids.update(effects.to_favourable, effects.to_unfavourable, effects.other)
-            for action in option.actions:
-                ids.update(*(() if isinstance(action, SetAction) else action.ties))
-                ids.update([action.to] if isinstance(action, MoveAction) else ())
-    return tuple(sorted(ids - {report.subject.id}))
+    return tuple(sorted({*people_in(report)} - {report.subject.id}))
 
 
 def _runs(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

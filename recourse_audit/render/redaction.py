@@ -149,6 +149,19 @@ class _Redaction:
         return counts
 
 
+def people_in(value: object, *, named: bool = False) -> Iterator[str]:
+    """Everybody whom a record names anywhere; a value in a field that holds people is `named`."""
+    if isinstance(value, str):
+        yield from [value] * named
+    elif isinstance(value, tuple | Mapping):
+        for inside in value.values() if isinstance(value, Mapping) else value:
+            yield from people_in(inside, named=named)
+    elif isinstance(value, Record):
+        people = PEOPLE.get(type(value), ())
+        for field in fields(value):
+            yield from people_in(getattr(value, field.name), named=field.name in people)
+
+
 def _people_of(report: SubjectReport) -> Iterator[str]:
     """Everybody whom a report draws or explains with: the subject first, then nearest first."""
     yield from (node.id for node in (report.ego_network.nodes if report.ego_network else ()))
