@@ -369,25 +369,18 @@ class IndexPage:
         """What the table can be filtered by: words, and which of them each person has."""
         words, people, bounds = self.words, self.people, self._effort_bounds
         needs = {need: words.say(f"index.need.{need}") for need in NEEDS}
-        decisions = [person.row.decision for person in people]
-        facets = {
-            "need": code_column([(needs[person.need],) for person in people], [*needs.values()]),
-            "decision": code_column(
-                [
-                    (words.class_name(name) if name else words.say("index.no_decision"),)
-                    for name in decisions
-                ]
-            ),
-        }
+        needed = [(needs[person.need],) for person in people]
+        facets = {"need": code_column(needed, [*needs.values()])}
+        nothing = words.say("index.no_decision")
+        decisions = (person.row.decision for person in people)
+        decided = [(words.class_name(name) if name else nothing,) for name in decisions]
+        facets["decision"] = code_column(decided)
         for name in self.attributes:
-            facets[f"group.{name}"] = code_column(
-                [(self._group(person, name),) for person in people]
-            )
-        facets["includes"] = code_column(
-            [tuple(dict.fromkeys(map(self.describe, person.changes))) for person in people],
-            single=False,
-        )
-        efforts = [person.row.cheapest_cost for person in people]
+            groups = [(self._group(person, name),) for person in people]
+            facets[f"group.{name}"] = code_column(groups)
+        included = [tuple(dict.fromkeys(map(self.describe, person.changes))) for person in people]
+        facets["includes"] = code_column(included, single=False)
+        efforts = (person.row.cheapest_cost for person in people)
         within = [
             tuple(text for bound, text in bounds.items() if effort is not None and effort <= bound)
             for effort in efforts
