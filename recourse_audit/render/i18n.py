@@ -169,14 +169,6 @@ class Words:
         """A share without decimals: 95%."""
         return _wide_spaces(format_percent(share, locale=self._locale))
 
-    def part_percent(self, share: float) -> str:
-        """A share with one decimal; what is just short of all or nothing is not rounded to it."""
-        if 0.9995 <= share < 1:
-            return self.say("agreement.nearly_all", share=self.whole_percent(1))
-        if 0 < share < 0.0005:
-            return self.say("agreement.nearly_none", share=self.percent(0.001))
-        return self.percent(share)
-
     def probability(self, chance: float) -> str:
         """Three decimals; nothing is rounded to all or nothing, which a record's zero may be."""
         if chance < 0.0005:
