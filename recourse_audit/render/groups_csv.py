@@ -63,7 +63,7 @@ Row = dict[str, Cell]
 def groups_csv(report: GroupReport, words: Words | None = None) -> str:
     """One row per group and measure; the intervals of gaps allow for ties between people."""
     rows = _Rows(report, words).all_rows()
-    return _write(COLUMNS, (map(row.get, COLUMNS) for row in rows))
+    return table_text(COLUMNS, (map(row.get, COLUMNS) for row in rows))
 
 
 def cut_offs_csv(report: GroupReport) -> str:
@@ -77,11 +77,11 @@ def cut_offs_csv(report: GroupReport) -> str:
                 figures = (values[place] for values in _pick(curve, CURVE).values())
                 in_force = cut_off == table.rule.cut_off
                 rows.append((*start, cut_off, in_force, curve.of, share, *figures))
-    return _write((*SWEPT, *CURVE), rows)
+    return table_text((*SWEPT, *CURVE), rows)
 
 
-def _write(columns: Sequence[str], rows: Iterable[Iterable[Cell]]) -> str:
-    # Six significant digits, so that people can read the table.
+def table_text(columns: Sequence[str], rows: Iterable[Iterable[Cell]]) -> str:
+    """A table as CSV; figures have six significant digits, so that people can read it."""
     cells = ([f"{x:.6g}" if isinstance(x, float) else x for x in row] for row in rows)
     return "".join(csv_lines(chain([columns], cells)))
 

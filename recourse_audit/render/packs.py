@@ -20,8 +20,8 @@ from recourse_audit.errors import InputError
 from recourse_audit.records.group_figures import Group, Rate
 from recourse_audit.records.groups import GroupTable, LeftOut
 from recourse_audit.records.rates import RateName
-from recourse_audit.records.texts import csv_lines
 from recourse_audit.render.groups import GroupPage
+from recourse_audit.render.groups_csv import table_text
 from recourse_audit.render.i18n import Words
 from recourse_audit.render.index import IndexSource
 from recourse_audit.render.letter_inputs import Source
@@ -252,7 +252,7 @@ class PackPage:
             )
             for name, item, state, evidence in self.answers
         )
-        files = {f"pack_{self.name}.csv": "".join(csv_lines([FIELDS, *rows]))}
+        files = {f"pack_{self.name}.csv": table_text(FIELDS, rows)}
         if self.pack.smallest_share is not None:
             dates = (self.source.day, self.audit.data_as_of)
             ratios = (
@@ -260,7 +260,5 @@ class PackPage:
                 for table, group, of_data, rate, *ends in self.ratios
                 for rest in [(rate.share, *ends)]
             )
-            cells = ([f"{x:.6g}" if isinstance(x, float) else x for x in row] for row in ratios)
-            text = "".join(csv_lines([RATIO_FIELDS, *cells]))
-            files[f"pack_{self.name}_ratios.csv"] = text
+            files[f"pack_{self.name}_ratios.csv"] = table_text(RATIO_FIELDS, ratios)
         return files
