@@ -8,7 +8,7 @@ here, so that no two places can disagree on what was decided.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from math import floor, log, log10
+from math import log
 from typing import ClassVar, Literal, Protocol, Self
 
 from recourse_audit.records.bundle import Fingerprint
@@ -35,6 +35,7 @@ ROOM = 0.05  # of the range of scores, on either side of it
 # Effects on a probability below this say nothing; on a score, below this share of its distance.
 NOTHING = 0.01
 BEYOND = 0.3  # of the distance to the cut-off: room for the name of the other side
+FINE = 0.01 * (1 - 1e-9)  # ticks that are closer need more than two decimals
 EXACT = 1e-4  # figures have six digits, so log-odds of smaller probabilities are not known
 LETTER = 7.6  # width of a letter in the names of the two sides, in pixels
 TICKS = {"probability": (0.0, 0.25, 0.5, 0.75, 1.0), "lead": (-1.0, -0.5, 0.0, 0.5, 1.0)}
@@ -212,10 +213,8 @@ class DecisionAxis:
     def draw_figures(self) -> Picture:
         axis = self.scale()
         steps = [other - one for one, other in zip(axis.ticks, axis.ticks[1:], strict=False)]
-        decimals = max(0, -floor(log10(min(steps)) + 1e-9)) if steps else 0
-        write = self.words.number if decimals <= 2 else self.words.amount
-        figures = [write(tick) for tick in axis.ticks]
-        return axis_row(axis, figures, self.name)
+        write = self.words.amount if min(steps, default=1.0) < FINE else self.words.number
+        return axis_row(axis, [write(tick) for tick in axis.ticks], self.name)
 
     def draw_sides(self) -> Picture | None:
         """The names of the two sides, to the left and to the right of the cut-off."""

@@ -216,10 +216,8 @@ class GroupPage:
         if not near or (ratio < 1 and whole not in PARTS):
             more = (value or 0.0) > (reference or 0.0)
             return words.say("often.more" if more else "often.less"), "than"
-        if ratio > 1 and whole > 2:
-            text = words.say("often.times", times=words.number(whole))
-        else:
-            text = words.say(f"often.{PARTS[whole] if ratio < 1 else 'twice'}")
+        key = PARTS[whole] if ratio < 1 else "twice" if whole == 2 else "times"
+        text = words.say(f"often.{key}", times=words.number(whole))
         if abs(size - whole) > EXACT * whole + NEXT:
             text = words.say("often.about", often=text)
         return text, "times"
@@ -248,13 +246,10 @@ class GroupPage:
         table = self.table
         if table is None:
             return ()
-        first = [self.leading and self.leading.group, table.reference]
-
-        def rank(group: Group) -> tuple[int, int]:
-            place = first.index(group.name) if group.name in first else len(first)
-            return place, -group.decisions.people
-
-        return tuple(sorted(table.by_group, key=rank)[:MOST_GROUPS])
+        first = [table.reference] if self.leading is None else [self.leading.group, table.reference]
+        ranked = sorted(table.by_group, key=lambda group: -group.decisions.people)
+        ranked.sort(key=lambda group: [*first, group.name].index(group.name))
+        return tuple(ranked[:MOST_GROUPS])
 
     def comparison(self, measure: Measure) -> Comparison | None:
         """The comparison that a card is about."""
