@@ -187,15 +187,10 @@ class IndexPage:
         self.level, self.paper, self.packs = level, paper, packs
         self.shows_results, self.shows_sizes = results, sizes
         self.is_listed = level != "subject"
-        self.board = None
-        if source.groups is not None:
-            self.board = GroupPage(source.groups, self.words, templates)
+        groups, own = source.groups, source.settings if level == "auditor" else None
+        self.board = None if groups is None else GroupPage(groups, self.words, templates)
         self.value_axis = value_axis(source.settings, self.words)
-        self.attributes = tuple(
-            source.settings.groups.attributes
-            if source.settings is not None and level == "auditor"
-            else ()
-        )
+        self.attributes = () if own is None else tuple(own.groups.attributes)
         self.everybody = tuple(self._people())
         self.total = len(self.everybody)
         self.people = self.everybody if self.is_listed else ()
@@ -306,12 +301,11 @@ class IndexPage:
 
     @cached_property
     def _drawing_axis(self) -> Axis | None:
-        values = [person.value for person in self.people if person.value is not None]
-        line = self.value_axis.line
-        ends = (0.0, 1.0) if self.value_axis.whole else (min([*values, line]), max([*values, line]))
-        if ends[0] == ends[1]:
-            return None
-        return Axis(low=ends[0], high=ends[1], line=line, width=96)
+        line, values = self.value_axis.line, [0.0, 1.0]
+        if not self.value_axis.whole:
+            values = [line, *(one.value for one in self.people if one.value is not None)]
+        low, high = min(values), max(values)
+        return Axis(low=low, high=high, line=line, width=96) if low < high else None
 
     @cached_property
     def _effort_decimals(self) -> int:
