@@ -281,15 +281,12 @@ def _parts(cells: _Cells, width: int) -> Iterator[Text | Table]:
     whole = [row for row in rows if len(row) == wide]
     kept = [place for place in range(wide) if any(row[place][0] for row in whole)]
     heads = [*cells.heads, *[("", "")] * wide][:wide]
-    columns = [[row[place][0] for row in whole] for place in kept]
-    least = [
-        max(map(cell_len, re.split("[ \n]", " ".join([heads[place][0], *column]))))
-        for place, column in zip(kept, columns, strict=True)
-    ]
-    widths = [
-        max(size, *map(cell_len, "\n".join(column).split("\n")))
-        for size, column in zip(least, columns, strict=True)
-    ]
+    least: list[int] = []  # the widest word of each column
+    widths: list[int] = []
+    for place in kept:
+        column = "\n".join(row[place][0] for row in whole)
+        least.append(max(map(cell_len, re.split("[ \n]", f"{heads[place][0]} {column}"))))
+        widths.append(max(least[-1], *map(cell_len, column.split("\n"))))
     room = width - GAP * (len(kept) - 1)
     if cells.stacked or sum(least) > room:
         yield from _stack(whole, heads, stacked=cells.stacked)
