@@ -1,9 +1,9 @@
 """Of the refused people of each group: candidates for reasons, and approved comparators.
 
-Everybody counts who was refused and about whom the model was asked part by part. Comparators can be
-found for almost anybody, and more of them where a group has many approved people: so those in
-people's own group are counted too, as the control. Figures are counted, not tested; whether people
-alike on own data are decided differently is another question, with a test of its own.
+Everybody counts who was refused and about whom the model was asked part by part. An approved person
+no better on own data can be found for almost anybody; so what is compared is the share approved of
+those who are no better, in other groups and in one's own, the control. Figures are counted, not
+tested; whether people alike on own data are decided differently has a test of its own.
 
 Notes
 -----
@@ -22,11 +22,11 @@ import numpy as np
 
 from recourse_audit.groups.measures import Inputs
 from recourse_audit.groups.population import NOWHERE
-from recourse_audit.groups.redraws import Ints, Mask
+from recourse_audit.groups.redraws import Floats, Ints, Mask
 from recourse_audit.groups.tables import Grouping, is_divisible
 from recourse_audit.records.group_figures import Rate
 from recourse_audit.records.groups import (
-    ComparatorRates,
+    ComparatorShares,
     PartFigures,
     ReasonFigures,
     ReasonMeasure,
@@ -44,9 +44,9 @@ LEVELS = f"""SELECT what, name, number, sum(change), sum(reason) FROM (
     UNION ALL SELECT {PART}, number, 0, 1 + json_extract(value, '$.fixed')
     FROM subjects, json_each(document, '$.reasons')
   ) GROUP BY what, name, number"""  # noqa: S608
-HAS_COMPARATORS = """SELECT number, json_array_length(value, '$.others') > 0,
-  json_array_length(value, '$.own') > 0
-  FROM subjects, json_each(document, '$.comparators.sets')
+NO_BETTER = """SELECT number, json_extract(value, '$.others_approved'),
+  json_extract(value, '$.others_of'), json_extract(value, '$.own_approved'),
+  json_extract(value, '$.own_of') FROM subjects, json_each(document, '$.comparators.sets')
   WHERE json_extract(value, '$.attribute') = ? AND json_extract(value, '$.group') != ''"""
 
 
@@ -131,22 +131,27 @@ def _count(
 
 def comparators_of(
     inputs: Inputs, store: sqlite3.Connection
-) -> dict[str, dict[str, ComparatorRates]]:
-    """By attribute and group, where both can be shown: a table needs enough of each answer."""
+) -> dict[str, dict[str, ComparatorShares]]:
+    """By attribute and group, where enough refused people of each have somebody no better."""
     figures = {}
     for grouping in inputs.design.single:
-        rows = np.array(store.execute(HAS_COMPARATORS, (grouping.name,)).fetchall(), np.int64)
+        rows = np.array(store.execute(NO_BETTER, (grouping.name,)).fetchall(), np.float64)
         if not rows.size or not grouping.outcomes:
             continue
-        labels = np.full((2, inputs.population.people), NOWHERE)
-        labels[:, rows[:, 0]] = rows[:, 1:].T
-        if inputs.design.allows(grouping, "comparators", *labels):
-            people = [members[labels[0, members] >= 0] for members in grouping.members]
+        shares = np.full((2, inputs.population.people), np.nan)
+        with np.errstate(invalid="ignore"):
+            shares[:, rows[:, 0].astype(np.int64)] = rows[:, [1, 3]].T / rows[:, [2, 4]].T
+        known = np.where(np.isnan(shares), NOWHERE, 0)
+        if inputs.design.allows(grouping, "comparators", *known):
             figures[grouping.name] = {
-                name: ComparatorRates(
-                    others=inputs.rate(labels[0, own] > 0), own=inputs.rate(labels[1, own] > 0)
-                )
-                for name, own in zip(grouping.labels, people, strict=True)
-                if own.size
+                name: ComparatorShares(others=_mean(shares[0, own]), own=_mean(shares[1, own]))
+                for name, own in zip(grouping.labels, grouping.members, strict=True)
+                if (known[:, own] == 0).any()
             }
     return figures
+
+
+def _mean(shares: Floats) -> float | None:
+    """The mean of those that are known, in as many digits as hide single people."""
+    there = shares[~np.isnan(shares)]
+    return round(float(there.mean()), 3) if there.size else None

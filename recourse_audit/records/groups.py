@@ -110,11 +110,14 @@ class OwnDataGroups(Record):
     ties: dict[str, GroupTies]
 
 
-class ComparatorRates(Record):
-    """Refused people with an approved comparator in other groups; and in their own, the control."""
+class ComparatorShares(Record):
+    """Of those no better on own data than a refused person, the share approved; a mean of people.
 
-    others: Rate
-    own: Rate
+    In other groups, and in the person's own, the control; None where nobody is no better.
+    """
+
+    others: float | None
+    own: float | None
 
 
 class ReasonFigures(Record):
@@ -305,7 +308,7 @@ class GroupReport(Record):
     common_options: tuple[CommonOption, ...]
     common_actions: CommonActions
     own_data: OwnDataGroups
-    comparators: dict[str, dict[str, ComparatorRates]]
+    comparators: dict[str, dict[str, ComparatorShares]]
     reasons: ReasonFigures | None
     reason_parts: tuple[PartFigures, ...]
     rates: RateReport

@@ -191,8 +191,10 @@ class _Rows:
                 yield self._start(name, group, "AUC of neighbours' groups") | _estimate(area)
         for name, compared in self._report.comparators.items():
             for group, people in compared.items():
-                yield self._start(name, group, "comparator in other groups") | _rate(people.others)
-                yield self._start(name, group, "comparator in own group") | _rate(people.own)
+                for where, share in (("other groups", people.others), ("own group", people.own)):
+                    yield self._start(name, group, f"no better, approved: {where}") | {
+                        "value": share
+                    }
 
     def _own_rates(
         self, table: str, group: str, rates: OwnDataRates, own_gaps: Iterable[OwnDataGap] = ()

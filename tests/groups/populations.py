@@ -164,24 +164,6 @@ def add_outcomes(seed: int, people: list[Person], name: str) -> None:
         one.outcome = None if random.random() < unknown[bool(one.favourable)] else bool(good)
 
 
-def add_compared(seed: int, people: list[Person]) -> None:
-    """Comparators are there for few or for many, of some attributes for all of a group or none."""
-    random = np.random.default_rng([seed, 7])
-    names = [*people[0].groups]
-    groups = sorted({(name, one.groups[name]) for one in people for name in names})
-    chance = {group: random.choice([0.0, 0.05, 0.5, 0.95, 1.0], size=2) for group in groups}
-    looked_for = random.random(len(people)) < random.choice([1, 1, 0.9])
-    for place, one in enumerate(people):
-        drawn = random.random((len(names), 2))
-        one.compared = {
-            name: (3 * bool(others), 3 * bool(own))
-            for row, name in zip(drawn, names, strict=True)
-            for others, own in [row < chance[name, one.groups[name]]]
-        }
-        if not looked_for[place]:
-            one.compared = None
-
-
 RULES: tuple[dict[str, Any], ...] = (
     {"cut_off": 0.5},
     {"cut_off_by": {"column": "site", "values": {"here": 0.35, "there": 0.65}}},
@@ -220,7 +202,6 @@ def report_on_population(seed: int) -> tuple[dict[str, Any], dict[str, Counter[s
     add_own_data(seed, people)
     add_actions(seed, people)
     add_parts(seed, people)
-    add_compared(seed, people)
     if seed % 2:
         add_outcomes(seed, people, names[-1])
     for one in people:

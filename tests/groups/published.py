@@ -8,7 +8,7 @@ further is a division of its own. Shares no code with the stage that designs the
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any
 
 Cell = frozenset[tuple[str, str]]
@@ -118,7 +118,6 @@ def read(
             for group, share in shares.items():
                 cell = names[table, group]
                 found.know(cell, ["served"], *2 * [round(share * known.counts[cell, "usable"])])
-    _read_comparators(known, names, report["comparators"])
     _read_actions(known, names, report["common_actions"])
     _read_reasons(known, names, report)
     _read_sweeps(known, names, report)
@@ -269,21 +268,6 @@ def _read_actions(
             counts += [(names[table, group], count) for group, count in groups.items()]
         for cell, count in counts:
             known.divide(f"applies {number}", "usable", "yes").know(cell, ["yes"], count, count)
-
-
-def _read_comparators(
-    known: Published, names: Mapping[tuple[str, str], Cell], found: Mapping[str, Any]
-) -> None:
-    """What all of a table have, or nobody, is no secret of anybody."""
-    for (table, groups), where in product(found.items(), ("others", "own")):
-        rates = {names[table, group]: both[where] for group, both in groups.items()}
-        have = sum(rate["count"] for rate in rates.values())
-        if have in (0, sum(rate["of"] for rate in rates.values())):
-            continue
-        division = known.divide(f"{where} by {table}", "usable", "yes", "no")
-        for cell, rate in rates.items():
-            division.know(cell, ["yes"], *2 * [rate["count"]])
-            division.know(cell, ["no"], *2 * [rate["of"] - rate["count"]])
 
 
 # How people stand to all of their reasons, and to one part: how far it may be changed, and whether

@@ -42,6 +42,9 @@ ACTIONS: tuple[CommonAction, ...] = (
 )
 
 
+NO_BETTER = ("others_of", "others_approved", "own_of", "own_approved")
+
+
 @dataclass(kw_only=True)
 class Person:
     """One person of a made-up audit; somebody with a status is a subject."""
@@ -65,8 +68,8 @@ class Person:
     common: dict[int, str] = field(default_factory=dict)
     # By part how far it may be changed, and whether it is a reason; None if nothing was asked.
     parts: Mapping[PartName, tuple[Changed, Reason]] | None = None
-    # By attribute how many comparators there are in other groups, and in the own; None if unknown.
-    compared: Mapping[str, tuple[int, int]] | None = None
+    # By attribute how many are no better, and approved of them: in other groups, and in the own.
+    compared: Mapping[str, tuple[int, int, int, int]] | None = None
 
 
 def communities_of(people: Sequence[Person], *, column: bool = False, seed: int = 0) -> Communities:
@@ -199,8 +202,8 @@ def _documents(one: Person) -> dict[str, Any]:
         {"part": part, "fixed": reason == "fixed"} for part, _, reason in parts if reason != "no"
     ]
     sets = [
-        {"attribute": name, "group": one.groups[name], "others": ["x"] * others, "own": ["x"] * own}
-        for name, (others, own) in (one.compared or {}).items()
+        {"attribute": name, "group": one.groups[name], **dict(zip(NO_BETTER, counts, strict=True))}
+        for name, counts in (one.compared or {}).items()
     ]
     found = {"recourse": {"responsiveness": changed}, "reasons": reasons}
     return found if one.compared is None else found | {"comparators": {"sets": sets}}

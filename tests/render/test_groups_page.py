@@ -1,5 +1,6 @@
 """The group report in a real browser and on real paper."""
 
+import subprocess
 from dataclasses import replace
 from functools import cache
 from io import BytesIO
@@ -83,8 +84,12 @@ def test_a_board_gets_four_sheets_and_the_rest_is_a_second_file(language: str) -
     origin, gender, crossed = report.tables
     ages = replace(origin, name="age_band", attributes=("age_band",))
     wide = replace(report, tables=(origin, gender, ages, crossed))
-    html = ReadGroups(wide, language).html["groups"]
-    assert read_pdf(Printer(Templates()).pdf(html)).pages <= 4
+    content = Printer(Templates()).pdf(ReadGroups(wide, language).html["groups"])
+    assert read_pdf(content).pages <= 4
+    text = subprocess.run(["pdftotext", "-", "-"], input=content, capture_output=True, check=True)
+    *sheets, _last, _end = text.stdout.decode("utf-8").split("\f")
+    # No sheet has only what was too much for the one before.
+    assert all(len(sheet.splitlines()) > 30 for sheet in sheets)
 
 
 def test_the_papers_are_tagged_and_the_first_begins_with_the_board() -> None:
@@ -106,4 +111,4 @@ def test_the_papers_are_tagged_and_the_first_begins_with_the_board() -> None:
         }
     cards = [place for title, place in places.items() if "have an option" in title]
     assert set(cards) == {0}
-    assert places["By origin"] == 1
+    assert places["By origin"] <= 1
