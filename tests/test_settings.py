@@ -18,6 +18,7 @@ from recourse_audit.settings import (
     settings_schema,
     settings_text,
 )
+from recourse_audit.settings.section import close_matches
 
 TABLES: dict[str, Any] = {
     "model": {"path": "model.onnx"},
@@ -476,3 +477,12 @@ def test_the_schema_accepts_one_text_or_one_per_language() -> None:
         {"type": "string"},
         {"type": "object", "additionalProperties": {"type": "string"}},
     ]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("LN-0004", "LN-00004"), ("ln-4", "LN-00004"), ("LN-0060", "LN-00060")]
+)
+def test_names_that_differ_in_zeros_in_front_are_the_nearest(typed: str, meant: str) -> None:
+    known = [f"LN-{number:05d}" for number in range(700)]
+    assert close_matches(typed, known) == f"did you mean {meant!r}?"
+    assert close_matches("LN-0004", ["LN-0005", "x"]) == "did you mean 'LN-0005'?"

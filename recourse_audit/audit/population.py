@@ -18,7 +18,13 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from recourse_audit.errors import GraphError, SettingsError
-from recourse_audit.graph.columns import Column, as_strings, check_known
+from recourse_audit.graph.columns import (
+    Column,
+    as_strings,
+    check_known,
+    write_number,
+    write_values,
+)
 from recourse_audit.graph.graph import Floats, Graph, Indices, Ints
 from recourse_audit.model.decisions import NO_DECISION, Decisions
 from recourse_audit.records.bundle import Member, Person, TieBlock
@@ -27,6 +33,7 @@ from recourse_audit.settings import GroupSettings, Settings
 from recourse_audit.settings.section import near_matches
 
 MOST_NUMBERS = 20
+WIDER = "name a column with wider groups instead, such as ages or years made from it, with bins"
 # Comparing groups takes memory for every person in every group of an attribute or a crossing.
 MOST_GROUPS, MOST_CROSSED = 250, 1000
 GOOD, BAD, NOT_KNOWN = 1, 0, -1
@@ -139,8 +146,7 @@ def groups_by(graph: Graph, settings: GroupSettings, attribute: str) -> list[str
 def _labels(values: Column, edges: Sequence[float] | None) -> list[str]:
     """The values of a column as text, or the labels of the bins that its numbers fall into."""
     if edges is None:
-        plain = values.dtype.kind != "f"
-        return [str(value) for value in values.tolist()] if plain else [*map(_write_number, values)]
+        return write_values(values)
     # An edge is as exact as the column: 0.7 in single precision is less than 0.7 in double.
     inner = np.array(edges, values.dtype if values.dtype.kind == "f" else float)
     places = np.searchsorted(inner, values, side="right")
@@ -151,16 +157,9 @@ def _labels(values: Column, edges: Sequence[float] | None) -> list[str]:
 
 def bin_labels(edges: Sequence[float]) -> list[str]:
     """What the bins between some edges are called; an edge belongs to the bin above it."""
-    names = [_write_number(np.float64(edge)) for edge in edges]
+    names = [write_number(np.float64(edge)) for edge in edges]
     inner = [f"{low} to under {high}" for low, high in pairwise(names)]
     return [f"under {names[0]}", *inner, f"{names[-1]} and over"]
-
-
-def _write_number(value: np.generic) -> str:
-    number = value.item()
-    if not np.isfinite(number):
-        return ""
-    return str(int(number)) if number == int(number) else str(value)
 
 
 def check_groups(graph: Graph, settings: GroupSettings) -> None:
@@ -200,7 +199,7 @@ def _check_attribute(
         finite = values[np.isfinite(values.astype(float))]
         different = len(np.unique(finite))
         if different > MOST_NUMBERS:
-            middle = _write_number(np.float64(f"{float(np.median(finite)):.3g}"))
+            middle = write_number(np.float64(f"{float(np.median(finite)):.3g}"))
             raise SettingsError(
                 f"{key}: {attribute!r} has {different:,} different numbers, too many "
                 "for groups; give the edges between groups, as in bins = "
@@ -220,8 +219,7 @@ def _check_attribute(
         first = ", ".join(repr(group) for group in groups[:2])
         raise SettingsError(
             f"{key}: {attribute!r} has {len(groups):,} different values ({first}, "
-            f"…), and at most {MOST_GROUPS} groups are compared; name a column with wider "
-            "groups, or leave it out"
+            f"…), and at most {MOST_GROUPS} groups are compared; leave it out, or {WIDER}"
         )
     wanted = settings.reference.get(attribute)
     if wanted is not None and wanted not in groups:

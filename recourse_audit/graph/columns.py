@@ -23,6 +23,7 @@ from recourse_audit.settings.section import first_repeated, is_file, is_folder, 
 DEFAULT_KIND = "tie"
 MOST_KINDS = np.iinfo(np.int16).max
 FEW_VALUES = 50
+PIPELINE = "or, if a pipeline fills in or encodes raw columns, give it in model.preprocessing"
 
 Numbers = NDArray[np.number | np.bool_]
 ColumnKind = Literal["numbers", "text"]
@@ -219,9 +220,12 @@ class Table(ABC):
         count as float64, which represents most of them exactly. All may be derived ones.
         """
         names = () if raw else features_needed(settings, self.names)
-        columns = {name: self.numbers(name) for name in names}
-        for name, values in columns.items():
-            self.place.check_finite(values, name)
+        try:
+            columns = {name: self.numbers(name) for name in names}
+            for name, values in columns.items():
+                self.place.check_finite(values, name)
+        except GraphError as error:
+            raise GraphError(f"{error}; {PIPELINE}") from None
         kinds = [v.dtype if v.dtype.kind == "f" else np.dtype(float) for v in columns.values()]
         features = np.empty((len(self), len(columns)), np.result_type(*kinds) if kinds else float)
         for position, values in enumerate(columns.values()):
@@ -367,7 +371,8 @@ def as_kind(values: Column, kind: ColumnKind, column: str, place: Place) -> Colu
 class ColumnSummary:
     """What a column holds before anyone has said what it means: numbers or text, and how varied.
 
-    `values` are its different values as text, if there are few.
+    `values` are its different values as settings name them, if there are few. `padded` says that
+    some of its numbers are written with zeros in front, as codes are.
     """
 
     name: str
@@ -375,6 +380,21 @@ class ColumnSummary:
     distinct: int
     rows: int
     values: tuple[str, ...] = ()
+    padded: bool = False
+
+
+def write_values(column: Column) -> list[str]:
+    """The values of a column as settings name them: 1 of 1.0, and "" of a cell that is empty."""
+    plain = column.dtype.kind != "f"
+    return [str(value) for value in column.tolist()] if plain else [*map(write_number, column)]
+
+
+def write_number(value: np.generic) -> str:
+    """A number in the shortest form; "" if it is not finite."""
+    number = value.item()
+    if not np.isfinite(number):
+        return ""
+    return str(int(number)) if number == int(number) else str(value)
 
 
 def describe_columns(columns: Columns) -> list[ColumnSummary]:
@@ -382,7 +402,7 @@ def describe_columns(columns: Columns) -> list[ColumnSummary]:
     summaries = []
     for name, column in columns.items():
         distinct = np.unique(column)
-        texts = [str(value) for value in distinct.tolist()] if len(distinct) <= FEW_VALUES else []
+        texts = write_values(distinct) if len(distinct) <= FEW_VALUES else []
         summaries.append(
             ColumnSummary(
                 name=name,

@@ -17,7 +17,7 @@ import zlib
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +199,11 @@ class FileTable(Table):
         if _is_number(kind) and not (pa.types.is_boolean(kind) and column.null_count):
             return _to_numpy(column)
         return _to_strings(column)
+
+    def is_padded(self, name: str) -> bool:
+        """Whether cells of a column that was loaded as text have zeros in front of other digits."""
+        text = self._plain(name).cast(pa.large_string())
+        return bool(pc.any(pc.match_substring_regex(text, r"^0\d")).as_py())
 
     def codes(self, name: str) -> tuple[Indices, list[str]]:
         column = self._data.column(name)
@@ -550,4 +555,7 @@ def survey(path: Path) -> list[ColumnSummary]:
         table = open_table(path)
         table.load(table.names)
         labels = {name: table.labels(name) for name in table.names}
-    return describe_columns({name: column for name, column in labels.items() if column is not None})
+        columns = {name: column for name, column in labels.items() if column is not None}
+        found = describe_columns(columns)
+        table.load(table.names, as_text=table.names)
+        return [replace(s, padded=s.numeric and table.is_padded(s.name)) for s in found]

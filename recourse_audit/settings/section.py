@@ -2,6 +2,7 @@
 
 import difflib
 import os.path
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -89,8 +90,16 @@ def close_matches(name: str, known: Iterable[str]) -> str:
     """Ask whether the known names closest to an unknown one are meant; "" if none is close."""
     names = list(islice(known, MOST_COMPARED))
     folded = {other.casefold().strip(): other for other in reversed(names)}
+    plain = _unpadded(name)
+    same = [other for other in names if _unpadded(other) == plain][:3]
     close = difflib.get_close_matches(name.casefold().strip(), folded, n=3)
-    return f"did you mean {' or '.join(repr(folded[match]) for match in close)}?" if close else ""
+    meant = same or [folded[match] for match in close]
+    return f"did you mean {' or '.join(map(repr, meant))}?" if meant else ""
+
+
+def _unpadded(name: str) -> str:
+    """A name without what is often written differently: case, and zeros in front of numbers."""
+    return re.sub(r"(?<!\d)0+(?=\d)", "", name.casefold().strip())
 
 
 def near_matches(name: str, known: Iterable[str]) -> str:
