@@ -8,7 +8,7 @@ from collections import Counter
 
 import numpy as np
 
-from recourse_audit.audit.population import group_values, groups_by
+from recourse_audit.audit.population import bin_labels, group_values, groups_by
 from recourse_audit.errors import GraphError
 from recourse_audit.graph.columns import check_known
 from recourse_audit.graph.graph import Floats, Graph, Ints
@@ -85,6 +85,21 @@ def agreement_of(
     )
 
 
+def describe_disagreement(settings: Settings, agreement: Agreement | None) -> str:
+    """Why the record speaks against the model, its columns or its rule; "" if it does not."""
+    most = settings.decision.most_disagreement
+    if agreement is None or agreement.disagreeing <= most * agreement.compared:
+        return ""
+    columns = "graph.nodes" if settings.graph.node_tables else "graph.features"
+    columns = "model.preprocessing" if settings.model.preprocessing else columns
+    return (
+        f"decision.recorded: on {agreement.disagreeing:,} of {agreement.compared:,} people the "
+        f"model does not decide what column {agreement.column!r} has on record, more than the "
+        f"{most:.1%} that decision.most_disagreement allows; check that {columns} names what the "
+        "model takes, in its order, then the model, the data and the rule"
+    )
+
+
 def _by_group(
     settings: Settings, graph: Graph, compared: Mask, agreeing: Mask
 ) -> tuple[GroupAgreement, ...]:
@@ -92,6 +107,8 @@ def _by_group(
     listed = []
     for attribute in settings.groups.attributes:
         values = np.array(groups_by(graph, settings.groups, attribute))
+        edges = settings.groups.bins.get(attribute)
+        order = bin_labels(edges) if edges else []
         groups = [
             GroupAgreement(
                 attribute=attribute,
@@ -99,7 +116,9 @@ def _by_group(
                 compared=int((compared & (values == group)).sum()),
                 agreeing=int((agreeing & (values == group)).sum()),
             )
-            for group in sorted({*values.tolist()})
+            for group in sorted(
+                {*values.tolist()}, key=lambda g: (order.index(g) if g in order else -1, g)
+            )
         ]
         if all(group.compared >= settings.groups.smallest for group in groups):
             listed += groups

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from recourse_audit.audit.agreement import agreement_of, read_recorded
+from recourse_audit.audit.agreement import agreement_of, describe_disagreement, read_recorded
 from recourse_audit.audit.large_graphs import AskedGraph, whole_answers
 from recourse_audit.audit.load import (
     LoadedAudit,
@@ -51,6 +51,11 @@ from recourse_audit.settings import (
 
 R = TypeVar("R", ModelInput, ModelOutput, ListedOutput)
 
+FEW_TIES, MOST_NAMED = 3, 5
+NO_GRAPH = (
+    "takes single columns and no ties, so it looks like a pipeline that makes features from raw "
+    "columns; give it in model.preprocessing, or to init with --preprocessing, beside the model"
+)
 PREPARATION = (
     "The model takes weights of ties: ask whoever trained it how they were made, and set",
     '  self_loops = "add"             # or "none", if they added no self-loops',
@@ -65,6 +70,8 @@ class Inspection:
 
     `made_up` says that the probes had no graph to draw features from. `undecided` are the kinds of
     ties that the policy neither names nor denies, and whether it lets them be suggested.
+    `disagreement` says why the decisions on record speak against the model, if they do. `refused`
+    are some people whom it refuses, first those with a few ties.
     """
 
     name: str
@@ -77,6 +84,8 @@ class Inspection:
     undecided: dict[str, bool] = field(default_factory=dict)
     decision: RuleReport | None = None
     agreement: Agreement | None = None
+    disagreement: str = ""
+    refused: tuple[str, ...] = ()
     preprocessing: PreprocessingReport | None = None
     head: HeadReport | None = None
 
@@ -241,6 +250,9 @@ def inspect_with(
         probes = probe(model, settings, pool, classes=classes, columns=names)
         probes = probes if graph is None else note_missing_ties(probes, graph)
     except ModelError as error:
+        shapes = [port.shape for port in model.signature.inputs]
+        if len(shapes) > 1 and all(len(shape) == 2 and shape[1] == 1 for shape in shapes):
+            raise ModelError(f"{settings.path}: {NO_GRAPH}") from None
         facts = replace(facts, problem=str(error))
     else:
         facts = replace(facts, probes=probes)
@@ -271,6 +283,12 @@ def _apply_rule(settings: Settings, recorded: Ints | None, asked: AskedGraph) ->
     decisions = rule.over(whole_answers(asked, every))
     decided = decisions.classes_of(decisions.everybody[every], every)
     good = int(rule.favourable_classes[decided[decided >= 0]].sum())
+    refused = np.flatnonzero((decided >= 0) & ~rule.favourable_classes[decided])
+    few = np.diff(asked.graph.starts)[refused] < FEW_TIES
+    examples = asked.graph.ids[refused[np.argsort(few, kind="stable")[:MOST_NAMED]]]
+    agreement = None
+    if recorded is not None:
+        agreement = agreement_of(settings, asked.graph, recorded, decisions)
     undecided = int((decided < 0).sum())
     by = settings.decision.cut_off_by
     cut_offs = {} if settings.decision.cut_off is None else {"": settings.decision.cut_off}
@@ -284,7 +302,7 @@ def _apply_rule(settings: Settings, recorded: Ints | None, asked: AskedGraph) ->
             refused=len(every) - good - undecided,
             undecided=undecided,
         ),
-        "agreement": None
-        if recorded is None
-        else agreement_of(settings, asked.graph, recorded, decisions),
+        "agreement": agreement,
+        "disagreement": describe_disagreement(settings, agreement),
+        "refused": (*examples.tolist(),),
     }

@@ -234,6 +234,22 @@ def check_against_graph(
     return policy, read_outcomes(settings, graph, () if encoder is None else encoder.columns)
 
 
+def find_unknown_words(audit: LoadedAudit) -> list[str]:
+    """Words for kinds of ties, columns and decisions that are not there, most likely misspelt."""
+    settings, graph = audit.settings, audit.graph
+    kinds = [*graph.ties.kinds]
+    columns = [*graph.column_names, *(audit.encoder.columns if audit.encoder is not None else ())]
+    known = {"ties": kinds, "levels": columns, "cautions": columns, "reasons": columns + kinds}
+    known["decided"] = [*settings.decision.classes]
+    return [
+        f"words.{language}.{table}: there is no {name!r}; {near_matches(name, names)}"
+        for language, words in settings.words.items()
+        for table, names in known.items()
+        for name in getattr(words, table)
+        if name not in names
+    ]
+
+
 def assemble(
     settings: Settings, graph: Graph, model: OnnxModel, probes: ProbeReport, policy: Policy
 ) -> LoadedAudit:

@@ -2,7 +2,7 @@
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from typer import Option
 
@@ -10,14 +10,10 @@ from recourse_audit.cli.printing import english, resumable, say, view
 from recourse_audit.cli.run import make_pages, say_results
 from recourse_audit.errors import InputError, PaperError
 
-if TYPE_CHECKING:
-    from recourse_audit.audit.load import LoadedAudit
-
 DEMO_SUBJECTS = 2
 # How many of the people refused are audited: all of them.
 DEMO_AUDIT: int | None = None
 PACKAGE = Path(__file__).parents[1]
-FEWEST_TIES = 3
 # The samples, and for each what else there is to look at.
 SAMPLES = {"lending": "gat.onnx", "hiring": "rgcn.toml"}
 FOLDER = "recourse-audit-demo"
@@ -50,7 +46,7 @@ def demo(
     say("")
     given = audit.loaded.settings
     words, facts = english(given), facts_of(given)
-    for report in audit.explain_many(pick_subjects(audit.loaded, DEMO_SUBJECTS)):
+    for report in audit.explain_many(inspection.refused[:DEMO_SUBJECTS]):
         show_subject(view(), report, facts=facts, words=words)
     with resumable(folder):
         bundle = audit.run(folder, sample=DEMO_AUDIT, fresh=True, progress=True, pages_follow=True)
@@ -93,18 +89,3 @@ def _copy_sample(sample: str, out: Path) -> None:
     except OSError as error:  # that of several files has a list where others have a reason
         reason = error.strerror or "its files are protected"
         raise InputError(f"{out}: cannot be written ({reason}); choose another --out") from None
-
-
-def pick_subjects(audit: "LoadedAudit", count: int) -> list[str]:
-    """The first people the model refused who have a few ties."""
-    import numpy as np
-
-    from recourse_audit.audit.large_graphs import whole_answers
-
-    everyone = np.arange(audit.graph.person_count)
-    everybody = whole_answers(audit, everyone)
-    answers = everybody[everyone]
-    decisions = audit.rule.over(everybody)
-    refused = decisions.usable(answers) & ~decisions.favourable(answers, everyone)
-    tied = np.diff(audit.graph.starts)[everyone] >= FEWEST_TIES
-    return [str(audit.graph.ids[node]) for node in np.flatnonzero(refused & tied)[:count]]

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -72,16 +73,18 @@ def _checks(
 
     try:
         given = check_settings(settings, pages=True, gap=False)
-        yield _ok(f"{settings}: every key is known, and letters can be written")
+        slots = LetterWriter(given, Templates()).open_slots
+        letters = "" if slots else ", and letters can be written"
+        yield _ok(f"{settings}: every key is known{letters}")
         marks = settings.read_text(encoding="utf-8").count("CHECK")
         if marks:
             yield _note(f"{settings}: {marks} places are still marked CHECK; look at each")
         if not given.groups.attributes:
             yield _note("groups.attributes is empty, so no groups are compared; name columns")
-        if slots := LetterWriter(given, Templates()).open_slots:
+        if slots:
             yield _note(f"{STAY_DRAFTS}: {', '.join(slots)}")
         audit = Audit.from_toml(settings, timeout=timeout, progress=True)
-        yield from _check_audit(audit)
+        yield from _check_audit(audit, settings)
         if cost:
             yield from _measure(audit, workers)
     except AuditError as error:
@@ -120,13 +123,15 @@ def _check_machine() -> Iterator[Check]:
         yield _ok("no Dask, which only --scheduler needs: pip install 'recourse-audit[cluster]'")
 
 
-def _check_audit(audit: "Audit") -> Iterator[Check]:
+def _check_audit(audit: "Audit", origin: Path) -> Iterator[Check]:
+    from recourse_audit.audit.load import find_unknown_words
+    from recourse_audit.audit.population import check_groups
     from recourse_audit.render.i18n import agreement_sentences
-    from recourse_audit.render.text import number
+    from recourse_audit.render.text import number, plain
 
     with doing("Asking the model about everybody"):
         inspection = audit.inspect()
-    graph, signature = audit.loaded.graph, inspection.signature
+    graph, settings, signature = audit.loaded.graph, audit.loaded.settings, inspection.signature
     yield _ok(f"{graph.person_count:,} people and {number(len(graph.ties), 'tie')} fit the model")
     yield from map(_note, audit.warnings)
     if signature.fixed_nodes is not None or signature.fixed_arcs is not None:
@@ -140,11 +145,17 @@ def _check_audit(audit: "Audit") -> Iterator[Check]:
             "OK" if rule.refused and rule.favourable else "note",
             f"the model decides favourably on {rule.favourable:,} and refuses {rule.refused:,}",
         )
+    for name in inspection.refused[:1]:
+        yield _ok(
+            f"to look at one person refused: recourse-audit explain {origin} {quote(plain(name))}"
+        )
     if agreement is not None:
-        allowed = audit.loaded.settings.decision.most_disagreement
-        stops = agreement.disagreeing > allowed * agreement.compared
-        more = ["`run` would stop; decision.most_disagreement sets how many may differ"] * stops
-        yield "FAILS" if stops else "OK", " ".join([*agreement_sentences(agreement)[:1], *more])
+        if inspection.disagreement:
+            yield "FAILS", f"`run` would stop: {inspection.disagreement}"
+        else:
+            yield _ok(agreement_sentences(agreement)[0])
+    check_groups(graph, settings.groups)
+    yield from map(_note, find_unknown_words(audit.loaded))
     suggested = [kind for kind, is_open in inspection.undecided.items() if is_open]
     if suggested:
         yield _note(

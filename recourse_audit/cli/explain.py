@@ -51,6 +51,10 @@ def explain(
         for place, report in enumerate(reports):
             warnings = () if place else audit.warnings
             show_subject(view(), report, warnings, full=full, facts=facts, words=words)
+    # A model that answers for one node per query is not asked about everybody for this alone.
+    if audit.loaded.recorded is not None and not audit.loaded.batcher.one_row_per_query:
+        problem = audit.inspect().disagreement
+        warn((problem,) * bool(problem))
     failed = [report for report in reports if report.error]
     stuck = [report for report in reports if report.status == "error" and not report.error]
     for lack, people in (("No result", failed), ("No options found", stuck)):

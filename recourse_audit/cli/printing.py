@@ -62,7 +62,9 @@ def say(text: str) -> None:
     """Print a message for the person at the terminal."""
     from recourse_audit.render.progress import message_console
 
-    message_console().print(text)
+    console = message_console()
+    # A terminal would break lines inside words; a log breaks none.
+    console.print(text, soft_wrap=not console.is_terminal)
 
 
 def warn(warnings: tuple[str, ...]) -> None:

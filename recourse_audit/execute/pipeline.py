@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recourse_audit.audit.agreement import agreement_of
+from recourse_audit.audit.agreement import agreement_of, describe_disagreement
 from recourse_audit.audit.large_graphs import is_large
 from recourse_audit.audit.load import LoadedAudit, Selection, select_subjects
 from recourse_audit.audit.own_data import alone_answers
@@ -252,15 +252,11 @@ def _agreement(request: Request, decisions: Decisions) -> Agreement | None:
     if audit.recorded is None:
         return None
     agreement = agreement_of(audit.settings, audit.graph, audit.recorded, decisions)
-    most = audit.settings.decision.most_disagreement
-    if agreement.disagreeing > most * agreement.compared and not request.despite_disagreement:
+    problem = describe_disagreement(audit.settings, agreement)
+    if problem and not request.despite_disagreement:
         raise SettingsError(
-            f"{request.origin}: decision.recorded: on {agreement.disagreeing:,} of "
-            f"{agreement.compared:,} people the model does not decide what column "
-            f"{agreement.column!r} has on record, more than the {most:.1%} that "
-            "decision.most_disagreement allows; `recourse-audit inspect "
-            f"{request.origin}` says who and what may explain it; correct the model, the data or "
-            "the rule, or go on with --despite-disagreement"
+            f"{request.origin}: {problem}; `recourse-audit inspect {request.origin}` says who and "
+            "what may explain it; or go on with --despite-disagreement"
         )
     return agreement
 

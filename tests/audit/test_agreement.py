@@ -29,7 +29,7 @@ def settings_of(classes: tuple[str, ...] = CLASSES, **groups: Any) -> Settings:
     return parse_settings(tables, folder=Path(), origin="a test")
 
 
-def people(recorded: list[str], features: Floats | None = None, **columns: list[str]) -> Graph:
+def people(recorded: list[str], features: Floats | None = None, **columns: Any) -> Graph:
     x = np.zeros((len(recorded), 1)) if features is None else features
     attributes = {name: np.array(values) for name, values in columns.items()}
     no_ties = np.empty((2, 0), np.int64)
@@ -168,3 +168,11 @@ def test_full_agreement_is_said_in_one_sentence() -> None:
     found = compared(["denied", "approved"], [0.2, 0.9])
     [only] = agreement_sentences(found)
     assert only.endswith("(column decision) agree for 2 of 2 people (100.0%).")
+
+
+def test_bins_are_told_in_the_order_of_their_edges() -> None:
+    settings = settings_of(attributes=["age"], bins={"age": [30, 100]}, smallest=3)
+    graph = people(["denied"] * 12, age=np.repeat([20, 50, 200, np.nan], 3))
+    decisions = decisions_over(np.log(np.full((12, 2), 0.5)), CLASSES[-1:], CLASSES, graph=graph)
+    found = agreement_of(settings, graph, np.zeros(12, np.int64), decisions)
+    assert [g.group for g in found.by_group] == ["", "under 30", "30 to under 100", "100 and over"]

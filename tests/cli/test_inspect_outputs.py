@@ -101,3 +101,10 @@ def test_inspect_says_what_a_fixed_size_costs_and_how_to_export_without_one(
     assert ("torch.onnx.export(" in advice) == bool(size)
     assert size in advice
     assert axes in advice
+
+
+def test_a_pipeline_is_not_taken_for_a_model_of_a_graph() -> None:
+    finished = command("inspect", SAMPLES.parent / "lending_deployed" / "pipeline.onnx")
+    assert finished.code == 2
+    assert "it looks like a pipeline" in one_line(finished)
+    assert "model.preprocessing, or to init with --preprocessing" in one_line(finished)
