@@ -17,16 +17,25 @@ from pydantic import ValidationError
 from recourse_audit.audit.inspect import Inspection, inspect_with
 from recourse_audit.audit.load import Preprocessing, read_features
 from recourse_audit.audit.population import people_column
-from recourse_audit.audit.questions import Answers, Ask, Question, interview, read_name
+from recourse_audit.audit.questions import (
+    Answers,
+    Ask,
+    Question,
+    check_cut_off,
+    interview,
+    join_names,
+    read_name,
+)
 from recourse_audit.audit.sections import (
     DERIVED,
     ENCODED,
+    MOST_GROUPS,
     SEARCH,
     columns_of_x,
     decision_section,
     encoding_section,
     entries,
-    is_score,
+    group_section,
     model_section,
     name_classes,
     name_key,
@@ -48,7 +57,6 @@ from recourse_audit.model.session import OnnxModel
 from recourse_audit.settings import DerivedSettings, EncodingSettings, GraphSettings, ModelSettings
 from recourse_audit.settings.section import first_problem, is_file, near_matches
 
-MOST_GROUPS = 12
 ID_NAMES = ("id", "node", "node_id", "name", "person", "customer", "account")
 END_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("a", "b"))
 KIND_NAMES = ("kind", "type", "edge_type", "tie_type", "relation", "relationship")
@@ -56,6 +64,8 @@ PROTECTED = frozenset(
     {"gender", "sex", "race", "ethnicity", "ethnic", "origin", "nationality", "nation", "age"}
     | {"citizenship", "religion", "disability", "disabled", "marital", "birth"}
 )
+# Words in the names of numbers that are codes, and hardly features.
+CODES = frozenset({"code", "post", "postal", "postcode", "zip", "zipcode", "plz"})
 # How far from 0 and 1 the mean and the standard deviation of a standardised column may be.
 NEARLY = 0.1
 # In how many rows unrelated columns would break the order of a thermometer, for it to count.
@@ -64,7 +74,8 @@ SEPARATORS = re.compile(r"__|[=.:_\[/ -]")
 STANDARDISED = (
     "have mean 0 and standard deviation 1, so their units are lost, and advice in them would say "
     "nothing to a person: give the raw columns, with model.preprocessing, or with a formula in "
-    "[[graph.derived]]; or write scale and shift into their rules."
+    "[[graph.derived]]; or write scale = S (the standard deviation) and shift = M (the mean of the "
+    "raw column) into their rules: a person's value is the column's * S + M."
 )
 
 
@@ -122,12 +133,13 @@ def starting_settings(
     later_columns = {option: name for option, name in later.items() if name is not None}
     subject: str | None = None
     kinds = kinds_in(files["npz"]) if "npz" in files else [key.partition(".")[2] for key in several]
+    guesses: list[str] = []
     if kinds:
-        given = _guess_tables(files, settings, later_columns)
+        given = _guess_tables(files, settings, later_columns, guesses)
         subject, columns = _find_subject(kinds, given, settings, ask)
         lines = _table_lines(given, folder)
     else:
-        given, comments, columns = _guess_columns(files, settings, later_columns)
+        given, comments, columns = _guess_columns(files, settings, later_columns, guesses)
     formulas = [_read_formula(text) for text in derived]
     graph_settings = GraphSettings.model_validate({**given, "derived": formulas})
     look = _look(settings, graph_settings, subject)
@@ -141,44 +153,46 @@ def starting_settings(
         lines += entries({"directed": False})
     values = {column.name: column.values for column in columns}
     output = inspection.signature.output
-    people_only = people_settings(graph_settings, subject)
-    unused = {people_only.id, *people_only.features, *later_columns.values()}
-    few = [c.name for c in columns if c.distinct <= MOST_GROUPS and c.name not in unused]
+    if cut_off is not None:
+        check_cut_off(output, cut_off, "--cut-off: ")
+    unused = {people_settings(graph_settings, subject).id, *later_columns.values()}
+    protected, many = _find_protected(columns, unused, look.encodings)
     classes, doubts = name_classes(output.classes or 2, recorded, values.get(recorded or "", ()))
     answers = Answers(
         classes=classes,
         favourable=classes[-1:],
         cut_off=cut_off,
-        protected=[n for n in [*few, *(e.name for e in look.encodings)] if is_protected(n)],
+        protected=protected,
     )
     if ask is not None and graph is not None and look.model is not None and inspection.probes:
         origin = "the files have no names for them"
         origin = origin if classes[0] == "class_0" else f"the names in the column {recorded}"
         interview(ask, answers, graph, look.model, inspection.probes, look.able, origin)
-    score = answers.cut_off is not None and is_score(output, answers.cut_off)
+    score = answers.cut_off is not None and not 0 < answers.cut_off < 1
     decision = [*decision_section(answers, recorded, score=score), *doubts]
     if subject is not None:
         decision += entries({"subject": subject})
     if outcome is not None:
         decision += outcome_lines(outcome, values.get(outcome, ()))
-    groups = entries({"attributes": answers.protected})
     sections = (
         model_section(inspection, settings, folder, score=score),
         [*lines, *look.doubts],
         *(["[[graph.derived]]", *entries(formula)] for formula in formulas),
         *(encoding_section(encoding) for encoding in look.encodings),
         decision,
-        ["[groups]", *["# CHECK: the protected attributes"] * (ask is None), *groups],
+        group_section(answers, {c.name: c.distinct for c in columns if c.numeric}, many, graph),
         SEARCH.splitlines(),
         *policy_sections(answers, look.encodings, graph),
         *word_sections(answers, graph),
     )
-    guesses = _say_guesses("" if ask or inspection.problem else subject, kinds, look.encodings)
+    guesses += _say_guesses("" if ask or inspection.problem else subject, kinds, look.encodings)
     guesses += [f"{', '.join(look.standardised)} {STANDARDISED}"] * bool(look.standardised)
+    unfit = [p.name for p in inspection.signature.inputs if p.role is None] * bool(several)
+    missing = f"; if {', '.join(unfit)} take more kinds of nodes, give --nodes KIND=FILE for each"
     return StartingSettings(
         text="\n".join("\n".join([*section, ""]) for section in sections),
         guesses=(*guesses,),
-        problem=inspection.problem,
+        problem=inspection.problem + missing * bool(unfit),
     )
 
 
@@ -296,7 +310,10 @@ def name_files(nodes: Sequence[str], edges: Sequence[str]) -> dict[str, Path]:
 
 
 def _guess_tables(
-    files: Mapping[str, Path], model: ModelSettings, later: Mapping[str, str]
+    files: Mapping[str, Path],
+    model: ModelSettings,
+    later: Mapping[str, str],
+    guesses: list[str],
 ) -> dict[str, Any]:
     """Guess what the columns of kinds and relations mean; those in `later` are no features."""
     if "npz" in files:
@@ -310,7 +327,8 @@ def _guess_tables(
             identifier = guess_id(columns, path)
             widths = [p.shape[-1] for p in ports if len(p.shape) == 2 and is_input_of(p.name, name)]
             width = next((width for width in widths if isinstance(width, int)), None)
-            features, _ = guess_features(columns, {identifier, *later.values()}, width)
+            features, doubt, left = guess_features(columns, {identifier, *later.values()}, width)
+            guesses += [f"Guessed graph.nodes.{name}.features: {doubt}."] * bool(left)
             given[section][name] = {"path": path, "id": identifier, "features": features}
             continue
         more = guess_tie_columns(columns, path, None)
@@ -355,7 +373,10 @@ def _table_lines(given: Mapping[str, Any], folder: Path) -> list[str]:
 
 
 def _guess_columns(
-    files: Mapping[str, Path], model: ModelSettings, later: Mapping[str, str]
+    files: Mapping[str, Path],
+    model: ModelSettings,
+    later: Mapping[str, str],
+    guesses: list[str],
 ) -> tuple[dict[str, object], dict[str, str], list[ColumnSummary]]:
     """Guess what the columns of a graph's files mean; those in `later` are no features.
 
@@ -387,13 +408,14 @@ def _guess_columns(
         identifier = guess_id([c for c in columns if c.name not in unused], path)
         given |= {"id": identifier, **guess_tie_columns(ties, files["edges"], signature)}
         unused, where = unused | {identifier}, "column except the id"
-    features, doubt = guess_features(columns, unused, signature.feature_count)
+    features, doubt, left = guess_features(columns, unused, signature.feature_count)
     if model.preprocessing is None:
         if not features:
             raise InputError(f"{path}: no {where} holds numbers, so there are no features")
         directed = {"directed": given.pop("directed")} if "directed" in given else {}
         given |= {"features": features, **directed}
         comments["features"] = f"CHECK: {doubt}"
+        guesses += [f"Guessed graph.features: {doubt}."] * bool(left)
     return given, comments, columns
 
 
@@ -441,29 +463,55 @@ def guess_id(columns: list[ColumnSummary], path: Path) -> str:
 
 def guess_features(
     columns: list[ColumnSummary], unused: Container[str], wanted: int | None
-) -> tuple[list[str], str]:
-    """The columns of numbers that the model may take, and what is doubtful about that."""
-    numeric = [c.name for c in columns if c.numeric and c.name not in unused]
-    plain = [name for name in numeric if not is_protected(name)]
+) -> tuple[list[str], str, list[str]]:
+    """The columns of numbers that the model may take, what is doubtful about that, and the others.
+
+    Protected attributes come after the other numbers, and codes, such as post codes, come last.
+    """
+    numeric = [c for c in columns if c.numeric and c.name not in unused]
+    rank = {c.name: is_protected(c.name) + 2 * is_code(c) for c in numeric}
+    count = [*rank.values()].count(0) if wanted is None else wanted
+    taken = sorted(rank, key=rank.__getitem__)[:count]
+    features = [name for name in rank if name in taken]
+    left = [name for name in rank if name not in taken]
+    takes = f"the model takes {wanted} features, and "
     if wanted is None:
-        return plain, "the model does not say how many features it takes; these are numbers"
-    if len(plain) == wanted:
-        return plain, f"the model takes {wanted} features, and that many columns hold numbers"
-    if len(numeric) == wanted:
-        return numeric, (
-            f"the model takes {wanted} features, and that many columns hold numbers, protected "
-            "attributes included"
-        )
-    return plain[:wanted], (
-        f"the model takes {wanted} features and {len(plain)} columns hold numbers; name the "
-        "right ones, in the model's order"
-    )
+        doubt = "the model does not say how many features it takes; these are numbers"
+    elif len(rank) < wanted:
+        doubt = f"{takes}only {len(rank)} columns hold numbers; does it need --preprocessing?"
+    else:
+        many = "that many" if not left else f"{len(rank)}"
+        doubt = f"{takes}{many} columns hold numbers"
+    doubt += ", protected attributes included" * any(rank[name] % 2 for name in features)
+    if left:
+        doubt += f": taken are {join_names(features)}; left out are {join_names(left)}; name the "
+        doubt += "right ones, in the model's order"
+    return features, doubt, left
+
+
+def _find_protected(
+    columns: Sequence[ColumnSummary], unused: Container[str], encodings: Sequence[EncodingSettings]
+) -> tuple[list[str], list[str]]:
+    """The protected attributes by their names, and those with too many texts for groups."""
+    parts = {column for encoding in encodings for column in encoding.columns}
+    own = [c for c in columns if is_protected(c.name) and c.name not in unused]
+    many = [c.name for c in own if c.distinct > MOST_GROUPS and (c.padded or not c.numeric)]
+    names = [c.name for c in own if c.name not in {*many, *parts}]
+    return [*names, *(e.name for e in encodings if is_protected(e.name))], many
+
+
+def is_code(column: ColumnSummary) -> bool:
+    """Whether the numbers of a column rather are codes: by zeros in front, or by its name."""
+    return column.padded or not CODES.isdisjoint(_words_of(column.name))
 
 
 def is_protected(name: str) -> bool:
     """Whether a word of a column's name is that of a protected attribute."""
-    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
-    return not PROTECTED.isdisjoint(words)
+    return not PROTECTED.isdisjoint(_words_of(name))
+
+
+def _words_of(name: str) -> list[str]:
+    return re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
 
 
 def find_encodings(

@@ -6,7 +6,7 @@ A hyphen is the answer "none".
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, Protocol, TypeVar
@@ -16,10 +16,11 @@ import numpy as np
 from recourse_audit.audit.large_graphs import AskedGraph, whole_answers
 from recourse_audit.errors import InputError
 from recourse_audit.graph.columns import DEFAULT_KIND
-from recourse_audit.graph.graph import Graph
+from recourse_audit.graph.graph import Floats, Graph
 from recourse_audit.model.batching import QueryBatcher
 from recourse_audit.model.decisions import DecisionRule
 from recourse_audit.model.queries import pool_of
+from recourse_audit.model.roles import OutputPort
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.records.model import ProbeReport
 from recourse_audit.recourse.deny_list import is_denied
@@ -98,19 +99,21 @@ def interview(
 
     `columns` may change in principle; `origin` says where the names of the classes are from.
     """
-    likeliest, values = _describe_answers(answers, graph, model, probes)
+    everybody = _ask_about_everybody(answers, graph, model, probes)
+    likeliest = _describe_decisions(answers, everybody)
     names = [f"{name}*" if name in answers.favourable else name for name in answers.classes]
     read_classes = partial(read_decisions, len(names))
     answers.classes, answers.favourable = ask(
         Question("decisions", ", ".join(names), f"{origin}; {likeliest}", read_classes)
     )
     if answers.cut_off is None:
-        why = f"the files do not say; {values}"
-        answers.cut_off = ask(Question("cut_off", NONE, why, read_number))
+        output = model.signature.output
+        why = f"the files do not say; {_describe_values(answers, everybody, output)}"
+        answers.cut_off = ask(Question("cut_off", NONE, why, partial(read_cut_off, output)))
     ours = {*graph.feature_names} - {*columns}  # names that nobody knows, or parts of a category
     known = [*dict.fromkeys([*(n for n in graph.column_names if n not in ours), *columns])]
     others = [name for name in known if name not in answers.protected]
-    why = f"by their names; the other columns are {_join_names(others)}"
+    why = f"by their names; the other columns are {join_names(others)}"
     guess, read_columns = ", ".join(answers.protected) or NONE, partial(read_names, known, "column")
     answers.protected = ask(Question("protected", guess, why, read_columns))
     kinds = [*graph.ties.kinds]
@@ -119,9 +122,12 @@ def interview(
     ends = [kind for kind in kinds if not is_denied(kind)]
     able = [name for name in columns if name not in answers.protected]
     denied = [kind for kind in kinds if kind not in ends]
-    why = f"people can end ties, and whether they can change {_join_names(able)} no file says"
-    why += f"; never suggested: {_join_names(denied)}" if denied else ""
-    read = partial(read_changes, able, ends)
+    why = f"people can end ties, and whether they can change {join_names(able)} no file says"
+    why += f"; never suggested: {join_names(denied)}" if denied else ""
+    unseen = "is not among the model's columns; if it should be, correct graph.features in the file"
+    barred = dict.fromkeys(known, unseen) | dict.fromkeys(denied, "is never suggested")
+    barred |= dict.fromkeys(answers.protected, "is protected, so no change of it is suggested")
+    read = partial(read_changes, able, ends, barred)
     answers.changes = ask(Question("changes", ", ".join(ends) or NONE, why, read))
     if kinds not in ([], [DEFAULT_KIND]):
         forms = "; ".join(f"{kind} = {_plural_of(kind, ' tie')}" for kind in kinds)
@@ -133,34 +139,43 @@ def interview(
     answers.sender = ask(Question("sender", NONE, why, partial(split_answer, separator=";")))
 
 
-def _describe_answers(
+def _ask_about_everybody(
     guess: Answers, graph: Graph, model: OnnxModel, probes: ProbeReport
-) -> tuple[str, str]:
-    """How often each class is the likeliest, and the range of what a cut-off would be compared to.
-
-    A single column may be a score, whatever was guessed: then it is the column itself.
-    """
+) -> Floats:
     output, every = model.signature.output, np.arange(graph.person_count)
     settings = DecisionSettings(classes=(*guess.classes,), favourable=(*guess.favourable,))
     rule = DecisionRule(settings, graph, kind=output.kind or "probabilities")
     batcher = QueryBatcher(model, pool_of(graph), graphs_per_query=None if probes.packing else 1)
     asked = AskedGraph(graph=graph, batcher=batcher, probes=probes, rule=rule)
-    answers = whole_answers(asked, every)[every]
-    counts = np.bincount(answers.argmax(axis=1), minlength=len(guess.classes)).tolist()
+    return whole_answers(asked, every)[every]
+
+
+def _describe_decisions(guess: Answers, everybody: Floats) -> str:
+    """How often each class is the likeliest."""
+    counts = np.bincount(everybody.argmax(axis=1), minlength=len(guess.classes)).tolist()
     people = [f"{name} for {count:,}" for name, count in zip(guess.classes, counts, strict=True)]
+    alarm = " (nobody differs: are graph.features right?)" * (max(counts) == len(everybody))
+    return f"the likeliest is {', '.join(people)} of {len(everybody):,} people{alarm}"
+
+
+def _describe_values(answers: Answers, everybody: Floats, output: OutputPort) -> str:
+    """The range of what a cut-off would be compared to.
+
+    A single column may be a score, whatever was guessed: then it is the column itself.
+    """
     write = "{:.3f}".format
-    values, what = np.exp(answers[:, -1]), f"the probability of {guess.classes[-1]} is"
+    good = [answers.classes.index(name) for name in answers.favourable]
+    values = np.exp(everybody[:, good]).sum(axis=1)
+    what = f"the probability of {' or '.join(answers.favourable)} is"
     if output.columns == 1 and output.kind == "logits":
-        values, what = answers[:, 1] - answers[:, 0], "the model's numbers are"
+        values, what = everybody[:, 1] - everybody[:, 0], "the model's numbers are"
         write = "{:.4g}".format
     low, middle, high = np.quantile(values, [0, 0.5, 1]).tolist()
-    return (
-        f"the likeliest is {', '.join(people)} of {len(every):,} people",
-        f"{what} {write(low)} to {write(high)}, for half of the people over {write(middle)}",
-    )
+    return f"{what} {write(low)} to {write(high)}, for half of the people over {write(middle)}"
 
 
-def _join_names(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str]) -> str:
+    """The first of some names, or none."""
     more = ", …" if len(names) > MOST_LISTED else ""
     return f"{', '.join(names[:MOST_LISTED]) or 'none'}{more}"
 
@@ -168,7 +183,7 @@ def _join_names(names: Sequence[str]) -> str:
 def split_answer(text: str, separator: str = ",") -> list[str]:
     """What an answer lists."""
     parts = [part.strip() for part in text.split(separator)]
-    return [] if text.strip() == NONE else [part for part in parts if part]
+    return [] if is_none(text) else [part for part in parts if part]
 
 
 def read_names(known: Sequence[str], what: str, text: str) -> list[str]:
@@ -200,27 +215,50 @@ def read_decisions(count: int, text: str) -> tuple[list[str], list[str]]:
     return names, good
 
 
-def read_number(text: str) -> float | None:
-    """Read a finite number, or none."""
-    if text.strip() == NONE:
+def read_cut_off(output: OutputPort, text: str) -> float | None:
+    """Read a number that the model's output can be compared to, or none."""
+    if is_none(text):
         return None
     try:
         number = float(text)
     except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise InputError(f"a cut-off is a number, such as 0.5 or 620 (got {text!r})")
+        raise InputError(f"a cut-off is a number, such as 0.5 or 620 (got {text!r})") from None
+    check_cut_off(output, number)
     return number
 
 
-def read_changes(columns: Sequence[str], kinds: Sequence[str], text: str) -> dict[str, str]:
-    """Read which columns may change in which direction, and which kinds of ties may end."""
+def check_cut_off(output: OutputPort, cut_off: float, origin: str = "") -> None:
+    """Refuse a cut-off that nothing which the model gives can be compared to."""
+    if not math.isfinite(cut_off):
+        raise InputError(f"{origin}a cut-off is a number, such as 0.5 or 620 (got {cut_off})")
+    if not 0 < cut_off < 1 and (output.columns != 1 or output.kind == "probabilities"):
+        columns = "" if output.columns in (None, 1) else f", and it has {output.columns} columns"
+        raise InputError(
+            f"{origin}a cut-off for probabilities lies between 0 and 1 (got {cut_off:g}); only a "
+            f"model with one column of scores takes others, and this is none{columns}"
+        )
+
+
+def is_none(text: str) -> bool:
+    """Whether an answer is "none", as a hyphen or as the word that guesses are shown with."""
+    return text.strip().casefold() in (NONE, "none")
+
+
+def read_changes(
+    columns: Sequence[str], kinds: Sequence[str], barred: Mapping[str, str], text: str
+) -> dict[str, str]:
+    """Read which columns may change in which direction, and which kinds of ties may end.
+
+    `barred` are other names that exist, each with why it cannot be chosen.
+    """
     changes = {}
     for part in split_answer(text):
         name, direction = part, "end" if part in kinds else "any"
         if part not in (*columns, *kinds) and part[-1] in "+-":
             name, direction = part[:-1], "up" if part.endswith("+") else "down"
         able = kinds if direction == "end" else [*columns, *kinds]
+        if name not in able and name in barred:
+            raise InputError(f"{name!r} {barred[name]}")
         changes[read_name(able, "column or kind of tie", name)] = direction
     return changes
 

@@ -11,12 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from recourse_audit.audit.inspect import PREPARATION, Inspection
-from recourse_audit.audit.population import SAYS_BAD, SAYS_GOOD
+from recourse_audit.audit.population import SAYS_BAD, SAYS_GOOD, WIDER, people_column
 from recourse_audit.audit.questions import Answers
-from recourse_audit.errors import InputError
 from recourse_audit.graph.columns import Column
 from recourse_audit.graph.graph import Graph
-from recourse_audit.model.roles import OutputPort
 from recourse_audit.settings import EncodingSettings, ModelSettings
 
 # What an unfavourable decision is called; of two recorded values, such a one is the first class.
@@ -29,6 +27,7 @@ FAILURES = REFUSALS.union(
     ("default", "defaulted", "late", "loss", "lost", "charged off", "left", "2", "2.0")
 )
 MOST_SHOWN, MOST_NAMED = 6, 200
+MOST_GROUPS = 12
 ENCODED = {
     "one_hot": "they are 0 or 1, and one of them is 1 in every row",
     "thermometer": "they are 0 or 1, and whoever has a 1 has it in those before as well",
@@ -176,6 +175,24 @@ def word_sections(answers: Answers, graph: Graph | None) -> list[list[str]]:
     return sections
 
 
+def group_section(
+    answers: Answers, distinct: Mapping[str, int], many: Sequence[str], graph: Graph | None
+) -> list[str]:
+    """The protected attributes, with bins for numbers that differ too much to be groups.
+
+    `distinct` says how many different numbers columns hold; `many` have too many texts for groups.
+    """
+    lines = ["[groups]", *entries({"attributes": answers.protected})]
+    if answers.changes is None:
+        lines.insert(1, "# CHECK: the protected attributes")
+        lines += [f"# CHECK: {name}: too many values for groups; {WIDER}" for name in many]
+    binned = [name for name in answers.protected if distinct.get(name, 0) > MOST_GROUPS]
+    if binned and graph is not None:
+        edges = [f"{name_key(n)} = {guess_bins(people_column(graph, n))}" for n in binned]
+        lines.append(f"bins = {{ {', '.join(edges)} }}    # CHECK: the edges between groups")
+    return lines
+
+
 def outcome_lines(column: str, values: tuple[str, ...]) -> list[str]:
     """The column of outcomes, and which of its values are good unless they say yes or no."""
     given: dict[str, object] = {"outcome": column}
@@ -186,19 +203,6 @@ def outcome_lines(column: str, values: tuple[str, ...]) -> list[str]:
         if len(there) > 2:
             given["bad_outcome"] = [value for value in there if value not in good][:MOST_SHOWN]
     return entries(given)
-
-
-def is_score(output: OutputPort, cut_off: float) -> bool:
-    """Whether a cut-off can only be that of a score: one column, and no probability."""
-    if not math.isfinite(cut_off):
-        raise InputError(f"--cut-off: must be a number (got {cut_off})")
-    if not 0 < cut_off < 1 and output.columns != 1:
-        columns = "" if output.columns is None else f", and this one has {output.columns} columns"
-        raise InputError(
-            f"--cut-off: a cut-off for probabilities lies between 0 and 1 (got {cut_off:g}); only "
-            f"a model with one column of scores takes others{columns}"
-        )
-    return not 0 < cut_off < 1
 
 
 def columns_of_x(names: Sequence[str]) -> list[str]:
@@ -238,6 +242,13 @@ def name_key(name: str) -> str:
 def quote(value: object) -> str:
     """A value as TOML writes it; JSON's strings, numbers and lists are a subset of TOML's."""
     return json.dumps(value, ensure_ascii=False)
+
+
+def guess_bins(values: Column) -> list[int | float]:
+    """Round edges near the quarters of a column."""
+    numbers, step = values[np.isfinite(values)].astype(np.float64), guess_step(values)
+    edges = {round(edge / step) * step for edge in np.quantile(numbers, [0.25, 0.5, 0.75])}
+    return [float(f"{e:.6g}") if e % 1 else int(e) for e in sorted(edges) if e > numbers.min()]
 
 
 def guess_step(values: Column) -> int | float:

@@ -4,14 +4,14 @@ import shutil
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from shlex import quote
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from typer import Argument, Option
 
-from recourse_audit.cli.demo import pick_subjects
-from recourse_audit.cli.printing import doing, say, write
+from recourse_audit.cli.printing import doing, say, warn, write
 from recourse_audit.errors import AuditError, InputError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def init(
         say(guess)
     if start.problem:
         raise InputError(f"wrote {out}, but nobody can be audited with it yet: {start.problem}")
-    tried = _try_first(out) if ask else ""
+    tried = _try_first(out, asked=ask)
     check = f"recourse-audit explain {out} {tried}" if tried else f"recourse-audit inspect {out}"
     say(f"Wrote {out}. Check the lines marked CHECK, then run: {check}")
 
@@ -115,17 +115,31 @@ class Interviewer:
                 say(fill(str(error), width, initial_indent="   ", subsequent_indent="   "))
 
 
-def _try_first(out: Path) -> str:
-    """Explain the decision on somebody who is refused, as `explain` would; the id, or ""."""
+def _try_first(out: Path, *, asked: bool) -> str:
+    """Ask the model about everybody, and say what is wrong; the id of somebody refused, or "".
+
+    Where a person was asked, explain that decision, as `explain` would.
+    """
     from recourse_audit.api import Audit
+    from recourse_audit.audit.population import check_groups
     from recourse_audit.render.i18n import status_name
+    from recourse_audit.render.text import plain
 
     try:
         audit = Audit.from_toml(out, progress=True)
-        people = pick_subjects(audit.loaded, 1)
-        for report in audit.explain_many(people, progress=True):
+        check_groups(audit.loaded.graph, audit.loaded.settings.groups)
+        inspection = audit.inspect()
+        people, rule = inspection.refused[:1], inspection.decision
+        if rule is not None and not (rule.refused and rule.favourable):
+            whom = "everybody" if rule.refused else "nobody"
+            say(f"! The model refuses {whom}: check graph.features, decision.classes and cut_off.")
+        warn((inspection.disagreement,) * bool(inspection.disagreement))
+        for report in audit.explain_many(people, progress=True) if asked else ():
             subject, status = report.subject, status_name(report.status)
             say(f"Tried it on {subject.id}: {subject.decision}, {status}.")
     except AuditError as error:
-        raise InputError(f"wrote {out}, and trying it failed: {error}") from None
-    return people[0] if people else ""
+        if asked:
+            raise InputError(f"wrote {out}, and trying it failed: {error}") from None
+        say(f"! Trying it failed: {error}")
+        return ""
+    return quote(plain(people[0])) if people else ""

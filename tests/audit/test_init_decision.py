@@ -3,6 +3,7 @@
 import csv
 import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ import numpy as np
 import pytest
 
 from recourse_audit.audit.init import find_encodings
+from recourse_audit.audit.questions import read_cut_off
+from recourse_audit.errors import InputError
+from recourse_audit.model.roles import OutputPort
 from recourse_audit.settings import load_settings
 from tests.command import command, one_line
 from tests.onnx_models import sum_network
@@ -242,3 +246,45 @@ def test_outputs_among_which_one_must_be_chosen_are_named_in_the_file(tmp_path: 
     [line] = [line for line in text.splitlines() if "not beyond doubt" in line]
     assert line.startswith("# CHECK: ")
     assert 'output_name = "final"' in line
+
+
+@pytest.mark.parametrize(
+    ("values", "good"), [(["1", "0", ""], None), (["2", "1", ""], ["1"]), (["1", "3", ""], ["1"])]
+)
+def test_values_beside_empty_cells_are_written_as_settings_read_them(
+    values: list[str], good: list[str] | None, tmp_path: Path
+) -> None:
+    model = sum_network(tmp_path / "model.onnx", features=7, head="sigmoid")
+    options = write_tables(tmp_path, hired=values * (PEOPLE // 3))
+    written, said = started(tmp_path, model, *options, "--outcome", "hired")
+    assert written["decision"].get("good_outcome") == good
+    assert "failed" not in said
+    assert command("inspect", tmp_path / "audit.toml").code == 0
+    (tmp_path / "audit.toml").unlink()
+    written, _ = started(tmp_path, model, *options, "--recorded", "hired")
+    assert {*written["decision"]["classes"]} == {*values} - {""}
+
+
+def test_a_cut_off_for_probabilities_is_refused_where_the_only_column_is_one(
+    tmp_path: Path,
+) -> None:
+    output = OutputPort(name="y", dtype="float32", shape=(), kind="probabilities", columns=1)
+    with pytest.raises(InputError, match="lies between 0 and 1"):
+        read_cut_off(output, "65")
+    assert read_cut_off(replace(output, kind="logits"), "65") == 65
+    assert read_cut_off(output, "None") is None
+
+
+def test_a_record_that_speaks_against_the_guesses_points_to_the_features(tmp_path: Path) -> None:
+    model = sum_network(tmp_path / "model.onnx", features=7, head="sigmoid")
+    words = ["refused", "granted"] * (PEOPLE // 2)
+    options = write_tables(tmp_path, outcome=words)
+    _, said = started(tmp_path, model, *options, "--recorded", "outcome")
+    assert "the model does not decide what column 'outcome' has on record" in said
+    assert "check that graph.features names what the model takes, in its order" in said
+
+
+def test_a_model_that_refuses_everybody_is_an_alarm(tmp_path: Path) -> None:
+    model = sum_network(tmp_path / "model.onnx", features=7, trap="saturated")
+    _, said = started(tmp_path, model, *write_tables(tmp_path))
+    assert "! The model refuses everybody: check graph.features" in said

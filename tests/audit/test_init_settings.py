@@ -107,7 +107,8 @@ def test_columns_are_guessed_by_name_and_content(tmp_path: Path) -> None:
 
 def test_init_on_the_lending_sample_finds_the_settings_it_was_made_with(tmp_path: Path) -> None:
     tables = ["--nodes", str(SAMPLES / "nodes.csv"), "--edges", str(SAMPLES / "edges.csv")]
-    out, _ = made(tmp_path, SAMPLES / "gcn.onnx", tables)
+    out, said = made(tmp_path, SAMPLES / "gcn.onnx", tables)
+    assert said.err.strip().endswith(f"then run: recourse-audit explain {out} P0002"), "is refused"
     written = tomllib.loads(out.read_text(encoding="utf-8"))
     sample = tomllib.loads((SAMPLES / "audit.toml").read_text(encoding="utf-8"))
     assert written["graph"]["features"] == sample["graph"]["features"]
@@ -239,3 +240,65 @@ def test_a_model_that_nobody_can_be_audited_with_is_an_error_and_said_in_the_fil
     problem = line.removeprefix(f"error: wrote {out}, but nobody can be audited with it yet: ")
     assert f"# CHECK: {problem}" in out.read_text(encoding="utf-8")
     assert command("inspect", out).code == 2
+
+
+def with_more_columns(folder: Path, **more: Any) -> list[str]:
+    """The tables as CSV, with more columns before the others."""
+    options = write_graph(folder)["csv"]
+    columns = more | columns_of_people()
+    rows = zip(*columns.values(), strict=True)
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in rows)]
+    (folder / "people.csv").write_text("\n".join(lines), encoding="utf-8")
+    return options
+
+
+@pytest.mark.parametrize("name", ["district", "zip", "PostCode"])
+def test_codes_are_features_only_if_nothing_else_is_left(name: str, tmp_path: Path) -> None:
+    codes = [
+        f"{1067 + number:05d}" if name == "district" else 1067 + number for number in range(PEOPLE)
+    ]
+    options = with_more_columns(tmp_path, **{name: codes})
+    out, said = made(tmp_path, sum_network(tmp_path / "model.onnx"), options)
+    features = tomllib.loads(out.read_text(encoding="utf-8"))["graph"]["features"]
+    assert features == ["score", "f0", "f1", "f2", "f3"]
+    assert f"taken are score, f0, f1, f2, f3; left out are {name}" in said.err
+    model = sum_network(tmp_path / "wider.onnx", features=6)
+    assert command("init", model, *options, "--out", out, "--force").code == 0
+    assert name in tomllib.loads(out.read_text(encoding="utf-8"))["graph"]["features"]
+
+
+def test_columns_that_may_be_features_and_are_not_taken_are_said(tmp_path: Path) -> None:
+    options = write_graph(tmp_path)["csv"]
+    _, said = made(tmp_path, sum_network(tmp_path / "model.onnx", features=4), options)
+    assert (
+        "Guessed graph.features: the model takes 4 features, and 5 columns hold numbers: "
+        in said.err
+    )
+    assert "left out are f3; name the right ones, in the model's order" in said.err
+
+
+def test_an_age_is_protected_with_bins_and_a_birth_date_is_marked(tmp_path: Path) -> None:
+    options = with_more_columns(
+        tmp_path,
+        age=range(20, 20 + PEOPLE),
+        birth_date=[f"1990-01-{day:02d}" for day in range(1, PEOPLE + 1)],
+    )
+    out, said = made(tmp_path, sum_network(tmp_path / "model.onnx"), options)
+    text = out.read_text(encoding="utf-8")
+    groups = tomllib.loads(text)["groups"]
+    assert groups == {"attributes": ["age", "sex", "AgeBand"], "bins": {"age": [28, 34, 42]}}
+    assert "# CHECK: birth_date: too many values for groups" in text
+    assert "failed" not in said.err
+    assert command("doctor", out, "--no-cost").code == 0
+
+
+def test_an_empty_cell_of_a_feature_may_be_for_a_pipeline(tmp_path: Path) -> None:
+    options = write_graph(tmp_path)["parquet"]
+    people = columns_of_people()
+    people["score"] = [None, *people["score"].tolist()[1:]]
+    pq.write_table(pa.table(people), tmp_path / "people.parquet")
+    _, said = made(tmp_path, sum_network(tmp_path / "model.onnx"), options)
+    assert "column 'score' is empty" in said.err
+    assert (
+        "if a pipeline fills in or encodes raw columns, give it in model.preprocessing" in said.err
+    )

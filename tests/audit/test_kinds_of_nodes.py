@@ -308,3 +308,17 @@ def test_a_bundle_holds_people_alone_and_takes_their_bare_ids(tmp_path: Path) ->
     with sqlite3.connect(tmp_path / "out" / "store.sqlite") as store:
         people = [name for (name,) in store.execute("SELECT id FROM people ORDER BY number")]
     assert people == [f"person:{name}" for name in ids["person"]]
+
+
+def test_init_asks_for_the_table_of_a_kind_that_is_missing(tmp_path: Path) -> None:
+    tables = {"--nodes": ["person=people", "employer=employers"], "--edges": ["works_at=works_at"]}
+    options = [
+        word
+        for option, values in tables.items()
+        for kind, _, name in (value.partition("=") for value in values)
+        for word in (option, f"{kind}={HIRING / name}.csv")
+    ]
+    done = command("init", HIRING / "hetero.onnx", *options, "--out", tmp_path / "a.toml")
+    assert done.code == 2
+    assert "if x_school, " in done.err
+    assert "take more kinds of nodes, give --nodes KIND=FILE for each" in done.err

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from recourse_audit.audit.init import find_encodings, find_standardised
-from recourse_audit.audit.questions import read_decisions
+from recourse_audit.audit.questions import read_changes, read_decisions
 from recourse_audit.audit.sections import guess_step
 from recourse_audit.errors import InputError
 from recourse_audit.render import libraries
@@ -57,19 +58,26 @@ def test_init_asks_and_writes_a_file_that_it_has_tried(tmp_path: Path) -> None:
     answers = [
         "refused, approved",  # nothing is marked
         "refused, approved*",
-        "",
+        "65",
+        "none",
         "origin, gendr",
         "",
+        "gender-",
+        "age_years+, savings+",
         "savings+, loan_amount-, guarantor",
         "",
         "Bank; Jo; 0800 1",
     ]
     printed, code = at_a_terminal(init_words(out), answers)
     assert code == 0, printed
+    words = " ".join(printed.split())
     assert re.findall(r"^\d\. ", printed, re.MULTILINE) == [f"{n}. " for n in range(1, 7)]
     assert "put * after what people hope for" in printed
     assert "there is no column 'gendr'; did you mean 'gender'" in printed
     assert "never suggested: family" in printed
+    assert "the probability of approved is" in printed, "by its new name"
+    assert "a cut-off for probabilities lies between 0 and 1 (got 65)" in words
+    assert "'gender' is protected, so no change of it is suggested" in words
     assert re.search(r"Tried it on P\d{4}: refused, ", printed)
     settings = load_settings(out)
     assert settings.decision.favourable == ("approved",)
@@ -184,3 +192,59 @@ def test_toml_of_answers_is_valid_for_any_name(tmp_path: Path) -> None:
 
     for name in ('a "b"', "works.at", "é", "plain-1"):
         assert tomllib.loads(f"[{name_key(name)}]\nx = 1") == {name: {"x": 1}}
+
+
+def test_changes_that_cannot_be_advised_are_told_apart_from_unknown_names() -> None:
+    barred = {"arrears": "is not among the model's columns"}
+    with pytest.raises(InputError, match="'arrears' is not among the model's columns"):
+        read_changes(["income"], ["loan"], barred, "arrears-")
+    with pytest.raises(InputError, match="there is no column or kind of tie 'arears'"):
+        read_changes(["income"], ["loan"], barred, "arears")
+    assert read_changes(["income"], ["loan"], barred, "income+, loan") == {
+        "income": "up",
+        "loan": "end",
+    }
+
+
+def test_messages_at_a_terminal_break_between_words(tmp_path: Path) -> None:
+    printed, code = at_a_terminal(["init", SAMPLES / "gcn.onnx", "--out", tmp_path / "a.toml"], [])
+    assert code == 2
+    assert max(map(len, printed.splitlines())) <= 80
+    assert "init needs the graph: --nodes FILE --edges FILE" in " ".join(printed.split())
+
+
+def test_doctor_names_somebody_refused_and_words_for_nothing(tmp_path: Path) -> None:
+    settings = small_audit(tmp_path, old='favourable = ["yes"]', new='favourable = ["no"]')
+    with settings.open("a", encoding="utf-8") as file:
+        file.write('[words.en.ties.paymnt]\nname = "a payment"\n[words.en.cautions]\nf9 = "x"\n')
+    finished = command("doctor", settings, "--no-cost")
+    words = " ".join(finished.out.split())
+    assert finished.code == 0
+    assert "words.en.ties: there is no 'paymnt'; did you mean 'payment'?" in words
+    assert "words.en.cautions: there is no 'f9'; choose from" in words
+    assert "to look at one person refused: recourse-audit explain" in words
+    assert "and letters can be written" not in words, "since they stay drafts"
+
+
+def test_doctor_refuses_groups_that_run_would_refuse(tmp_path: Path) -> None:
+    settings = small_audit(
+        tmp_path, old='["gender"]', new='["gender"]\nreference = { gender = "x" }'
+    )
+    finished = command("doctor", settings)
+    assert finished.code == 2
+    assert "groups.reference: there is nobody whose 'gender' is 'x'" in " ".join(
+        finished.out.split()
+    )
+
+
+def test_explain_says_that_the_record_speaks_against_the_model(tmp_path: Path) -> None:
+    settings = small_audit(tmp_path, old="favourable = ", new='recorded = "said"\nfavourable = ')
+    table = pd.read_csv(tmp_path / "nodes.csv", dtype=str)
+    for said, warned in (("no", True), (None, False)):
+        table.assign(said=[said, *[None] * 8, "yes"]).to_csv(tmp_path / "nodes.csv", index=False)
+        for more in ((), ("--json",)):
+            finished = command("explain", settings, "a", *more)
+            assert finished.code == 0
+            assert (
+                "check that graph.features names what the model takes" in finished.err
+            ) == warned
