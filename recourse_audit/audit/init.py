@@ -156,13 +156,15 @@ def starting_settings(
     if cut_off is not None:
         check_cut_off(output, cut_off, "--cut-off: ")
     unused = {people_settings(graph_settings, subject).id, *later_columns.values()}
-    protected, many = _find_protected(columns, unused, look.encodings)
+    unused.update(*(encoding.columns for encoding in look.encodings))
+    few = [c.name for c in columns if c.distinct <= MOST_GROUPS or (c.numeric and not c.padded)]
+    able = [*(n for n in few if n not in unused), *(e.name for e in look.encodings)]
     classes, doubts = name_classes(output.classes or 2, recorded, values.get(recorded or "", ()))
     answers = Answers(
         classes=classes,
         favourable=classes[-1:],
         cut_off=cut_off,
-        protected=protected,
+        protected=[name for name in able if is_protected(name)],
     )
     if ask is not None and graph is not None and look.model is not None and inspection.probes:
         origin = "the files have no names for them"
@@ -180,19 +182,17 @@ def starting_settings(
         *(["[[graph.derived]]", *entries(formula)] for formula in formulas),
         *(encoding_section(encoding) for encoding in look.encodings),
         decision,
-        group_section(answers, {c.name: c.distinct for c in columns if c.numeric}, many, graph),
+        group_section(answers, {c.name: c.distinct for c in columns if c.numeric}, graph),
         SEARCH.splitlines(),
         *policy_sections(answers, look.encodings, graph),
         *word_sections(answers, graph),
     )
     guesses += _say_guesses("" if ask or inspection.problem else subject, kinds, look.encodings)
     guesses += [f"{', '.join(look.standardised)} {STANDARDISED}"] * bool(look.standardised)
-    unfit = [p.name for p in inspection.signature.inputs if p.role is None] * bool(several)
-    missing = f"; if {', '.join(unfit)} take more kinds of nodes, give --nodes KIND=FILE for each"
     return StartingSettings(
         text="\n".join("\n".join([*section, ""]) for section in sections),
         guesses=(*guesses,),
-        problem=inspection.problem + missing * bool(unfit),
+        problem=_describe_problem(inspection, several),
     )
 
 
@@ -209,6 +209,13 @@ def _check_files(
         check_is_file(path, f"--{key.partition('.')[0].replace('ties', 'edges')}")
     if preprocessing is not None:
         check_is_file(preprocessing, "--preprocessing")
+
+
+def _describe_problem(inspection: Inspection, several: Sequence[str]) -> str:
+    """Why nobody can be audited yet, and which of several kinds may be missing; or ""."""
+    unfit = ", ".join(port.name for port in inspection.signature.inputs if port.role is None)
+    more = f"; if {unfit} take more kinds of nodes, give --nodes KIND=FILE for each"
+    return inspection.problem + more * bool(inspection.problem and several and unfit)
 
 
 def _say_guesses(
@@ -487,17 +494,6 @@ def guess_features(
         doubt += f": taken are {join_names(features)}; left out are {join_names(left)}; name the "
         doubt += "right ones, in the model's order"
     return features, doubt, left
-
-
-def _find_protected(
-    columns: Sequence[ColumnSummary], unused: Container[str], encodings: Sequence[EncodingSettings]
-) -> tuple[list[str], list[str]]:
-    """The protected attributes by their names, and those with too many texts for groups."""
-    parts = {column for encoding in encodings for column in encoding.columns}
-    own = [c for c in columns if is_protected(c.name) and c.name not in unused]
-    many = [c.name for c in own if c.distinct > MOST_GROUPS and (c.padded or not c.numeric)]
-    names = [c.name for c in own if c.name not in {*many, *parts}]
-    return [*names, *(e.name for e in encodings if is_protected(e.name))], many
 
 
 def is_code(column: ColumnSummary) -> bool:

@@ -33,7 +33,6 @@ from recourse_audit.settings import GroupSettings, Settings
 from recourse_audit.settings.section import near_matches
 
 MOST_NUMBERS = 20
-WIDER = "name a column with wider groups instead, such as ages or years made from it, with bins"
 # Comparing groups takes memory for every person in every group of an attribute or a crossing.
 MOST_GROUPS, MOST_CROSSED = 250, 1000
 GOOD, BAD, NOT_KNOWN = 1, 0, -1
@@ -219,7 +218,8 @@ def _check_attribute(
         first = ", ".join(repr(group) for group in groups[:2])
         raise SettingsError(
             f"{key}: {attribute!r} has {len(groups):,} different values ({first}, "
-            f"…), and at most {MOST_GROUPS} groups are compared; leave it out, or {WIDER}"
+            f"…), and at most {MOST_GROUPS} groups are compared; leave it out, or name a column "
+            "with wider groups instead, such as ages or years made from it, with groups.bins"
         )
     wanted = settings.reference.get(attribute)
     if wanted is not None and wanted not in groups:

@@ -183,7 +183,8 @@ def join_names(names: Sequence[str]) -> str:
 def split_answer(text: str, separator: str = ",") -> list[str]:
     """What an answer lists."""
     parts = [part.strip() for part in text.split(separator)]
-    return [] if is_none(text) else [part for part in parts if part]
+    none = text.strip().casefold() in (NONE, "none")  # as guesses are shown
+    return [] if none else [part for part in parts if part]
 
 
 def read_names(known: Sequence[str], what: str, text: str) -> list[str]:
@@ -217,7 +218,7 @@ def read_decisions(count: int, text: str) -> tuple[list[str], list[str]]:
 
 def read_cut_off(output: OutputPort, text: str) -> float | None:
     """Read a number that the model's output can be compared to, or none."""
-    if is_none(text):
+    if not split_answer(text):
         return None
     try:
         number = float(text)
@@ -237,11 +238,6 @@ def check_cut_off(output: OutputPort, cut_off: float, origin: str = "") -> None:
             f"{origin}a cut-off for probabilities lies between 0 and 1 (got {cut_off:g}); only a "
             f"model with one column of scores takes others, and this is none{columns}"
         )
-
-
-def is_none(text: str) -> bool:
-    """Whether an answer is "none", as a hyphen or as the word that guesses are shown with."""
-    return text.strip().casefold() in (NONE, "none")
 
 
 def read_changes(

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from recourse_audit.audit.inspect import PREPARATION, Inspection
-from recourse_audit.audit.population import SAYS_BAD, SAYS_GOOD, WIDER, people_column
+from recourse_audit.audit.population import SAYS_BAD, SAYS_GOOD, people_column
 from recourse_audit.audit.questions import Answers
 from recourse_audit.graph.columns import Column
 from recourse_audit.graph.graph import Graph
@@ -175,17 +175,10 @@ def word_sections(answers: Answers, graph: Graph | None) -> list[list[str]]:
     return sections
 
 
-def group_section(
-    answers: Answers, distinct: Mapping[str, int], many: Sequence[str], graph: Graph | None
-) -> list[str]:
-    """The protected attributes, with bins for numbers that differ too much to be groups.
-
-    `distinct` says how many different numbers columns hold; `many` have too many texts for groups.
-    """
-    lines = ["[groups]", *entries({"attributes": answers.protected})]
-    if answers.changes is None:
-        lines.insert(1, "# CHECK: the protected attributes")
-        lines += [f"# CHECK: {name}: too many values for groups; {WIDER}" for name in many]
+def group_section(answers: Answers, distinct: Mapping[str, int], graph: Graph | None) -> list[str]:
+    """The protected attributes, with bins for those of which too many `distinct` numbers exist."""
+    check = ["# CHECK: the protected attributes"] * (answers.changes is None)
+    lines = ["[groups]", *check, *entries({"attributes": answers.protected})]
     binned = [name for name in answers.protected if distinct.get(name, 0) > MOST_GROUPS]
     if binned and graph is not None:
         edges = [f"{name_key(n)} = {guess_bins(people_column(graph, n))}" for n in binned]

@@ -127,7 +127,8 @@ def test_more_groups_than_memory_allows_are_refused() -> None:
         check_groups(graph, GroupSettings(attributes=("street",)))
     assert str(raised.value) == (
         "groups.attributes: 'street' has 30,000 different values ('street 0', 'street 1', …), and "
-        "at most 250 groups are compared; name a column with wider groups, or leave it out"
+        "at most 250 groups are compared; leave it out, or name a column with wider groups "
+        "instead, such as ages or years made from it, with groups.bins"
     )
     several = [f"street {number % 250}" for number in range(1000)]
     check_groups(graph_of_many(street=several), GroupSettings(attributes=("street",)))
