@@ -14,7 +14,7 @@ from recourse_audit.audit.init import find_encodings
 from recourse_audit.audit.questions import read_cut_off
 from recourse_audit.errors import InputError
 from recourse_audit.model.roles import OutputPort
-from recourse_audit.settings import load_settings
+from recourse_audit.settings import AttributeRule, load_settings
 from tests.command import command, one_line
 from tests.onnx_models import sum_network
 from tests.onnx_outputs import layered_network
@@ -288,3 +288,17 @@ def test_a_model_that_refuses_everybody_is_an_alarm(tmp_path: Path) -> None:
     model = sum_network(tmp_path / "model.onnx", features=7, trap="saturated")
     _, said = started(tmp_path, model, *write_tables(tmp_path))
     assert "! The model refuses everybody: check graph.features" in said
+
+
+def test_standardised_columns_are_named_with_the_way_back_to_their_units(tmp_path: Path) -> None:
+    values = np.random.default_rng(1).normal(800, 300, PEOPLE)
+    z = ((values - values.mean()) / values.std()).round(9).tolist()
+    model = sum_network(tmp_path / "model.onnx", features=8)
+    _, said = started(tmp_path, model, *write_tables(tmp_path, z=z))
+    words = " ".join(said.split())
+    assert "z have mean 0 and standard deviation 1" in words
+    rule = AttributeRule.model_validate(
+        {"name": "z", "step": 1, "scale": values.std(), "shift": values.mean()}
+    )
+    assert "a person's value is the column's * S + M" in words
+    assert np.allclose(np.array(z) * rule.scale + rule.shift, values)
