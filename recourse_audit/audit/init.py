@@ -167,9 +167,8 @@ def starting_settings(
         protected=[name for name in able if is_protected(name)],
     )
     if ask is not None and graph is not None and look.model is not None and inspection.probes:
-        origin = "the files have no names for them"
-        origin = origin if classes[0] == "class_0" else f"the names in the column {recorded}"
-        interview(ask, answers, graph, look.model, inspection.probes, look.able, origin)
+        column = None if classes[0] == "class_0" else recorded
+        interview(ask, answers, graph, look.model, inspection.probes, look.able, column)
     score = answers.cut_off is not None and not 0 < answers.cut_off < 1
     decision = [*decision_section(answers, recorded, score=score), *doubts]
     if subject is not None:

@@ -93,16 +93,18 @@ def interview(
     model: OnnxModel,
     probes: ProbeReport,
     columns: Sequence[str],
-    origin: str,
+    recorded: str | None,
 ) -> None:
     """Ask everything but who is decided on, and put the answers in place of the guesses.
 
-    `columns` may change in principle; `origin` says where the names of the classes are from.
+    `columns` may change in principle; `recorded` is the column that names the classes.
     """
     everybody = _ask_about_everybody(answers, graph, model, probes)
     likeliest = _describe_decisions(answers, everybody)
     names = [f"{name}*" if name in answers.favourable else name for name in answers.classes]
-    read_classes = partial(read_decisions, len(names))
+    origin = "the files have no names for them"
+    origin = f"the names in the column {recorded}" if recorded else origin
+    read_classes = partial(read_decisions, len(names), answers.classes if recorded else ())
     answers.classes, answers.favourable = ask(
         Question("decisions", ", ".join(names), f"{origin}; {likeliest}", read_classes)
     )
@@ -199,8 +201,8 @@ def read_name(known: Sequence[str], what: str, text: str) -> str:
     return name
 
 
-def read_decisions(count: int, text: str) -> tuple[list[str], list[str]]:
-    """Read the names of so many classes, and which of them are favourable."""
+def read_decisions(count: int, known: Sequence[str], text: str) -> tuple[list[str], list[str]]:
+    """Read the names of so many classes, `known` if they are, and which of them are favourable."""
     marked = split_answer(text)
     names = [name.removesuffix("*").strip() for name in marked]
     good = [name for name, mark in zip(names, marked, strict=True) if mark.endswith("*")]
@@ -209,6 +211,8 @@ def read_decisions(count: int, text: str) -> tuple[list[str], list[str]]:
             f"the model decides between {count} classes; name {count}, with commas between "
             f"them (got {len({*names})})"
         )
+    if known and {*names} != {*known}:
+        raise InputError(f"the decisions on record are called {', '.join(known)}; keep these names")
     if not 0 < len(good) < count:
         raise InputError(
             "put * after what people hope for, and not after every name, as in: refused, approved*"

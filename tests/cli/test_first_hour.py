@@ -127,7 +127,13 @@ def test_steps_are_round_and_whole_where_values_are() -> None:
 @pytest.mark.parametrize("answer", ["a*", "a*, a", "a*, b*", "a, b", "a*, b, c"])
 def test_names_of_decisions_that_cannot_be_meant_are_refused(answer: str) -> None:
     with pytest.raises(InputError):
-        read_decisions(2, answer)
+        read_decisions(2, (), answer)
+
+
+def test_decisions_keep_the_names_that_the_record_has() -> None:
+    with pytest.raises(InputError, match="are called no, yes; keep these names"):
+        read_decisions(2, ["no", "yes"], "refused, approved*")
+    assert read_decisions(2, ["no", "yes"], "yes, no*") == (["yes", "no"], ["no"])
 
 
 def test_doctor_says_what_an_audit_costs(tmp_path: Path) -> None:
