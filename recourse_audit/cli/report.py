@@ -52,6 +52,8 @@ def report(
         return
     if bundle is None:
         raise InputError("report needs the folder that `recourse-audit run` wrote")
+    if strict and not pack:
+        raise InputError("--strict: needs --pack, which says what has to be present")
     with resumable(bundle):
         pages = Bundle(bundle).write_pages(
             level=level,

@@ -49,7 +49,15 @@ def sarif_log(findings: Sequence[CodeFinding], place: Path, problem: str = "") -
             "ruleIndex": [*titles].index(finding.rule),
             "level": "warning",
             "message": {"text": finding.text},
-            "locations": [{"physicalLocation": {"artifactLocation": {"uri": uri}}}],
+            # A figure has no line, but code hosts ask for one.
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": uri},
+                        "region": {"startLine": 1},
+                    }
+                }
+            ],
             "partialFingerprints": {"finding/v1": digest_of(f"{finding.rule}\n{finding.about}")},
         }
         for finding in findings

@@ -133,6 +133,8 @@ class GroupSettings(Section):
     reference: dict[str, str] = Field(default_factory=dict)
     """For each attribute, the group that the others are compared with. If absent, the largest group
     whose value is known."""
+    roles: dict[Literal["sex", "race_or_ethnicity"], str] = Field(default_factory=dict)
+    """Which attributes are those that a framework asks for by name: { sex = "gender" }."""
     smallest: int = Field(default=11, ge=2)
     """No figures are shown for groups with fewer people than this."""
     alpha: float = Field(default=0.05, gt=0, le=0.5)
@@ -171,6 +173,7 @@ class GroupSettings(Section):
         for key, table, names in (
             ("bins", self.bins, self.columns),
             ("reference", self.reference, self.attributes),
+            ("roles", self.roles.values(), self.attributes),
         ):
             strangers = [name for name in table if name not in names]
             if strangers:

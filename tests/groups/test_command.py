@@ -90,7 +90,8 @@ def test_a_gap_is_a_result_of_a_code_scan_with_a_lasting_fingerprint(
     result, *_ = check_log(json.loads(log.read_text(encoding="utf-8")))
     assert result["ruleId"] == "gap/feasibility"
     assert result["message"]["text"].startswith("Of those refused, people with origin ")
-    assert result["locations"][0]["physicalLocation"] == {"artifactLocation": {"uri": GROUP_REPORT}}
+    place = result["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"] == {"uri": GROUP_REPORT}
     report = GROUPS_DOCUMENT.read((tmp_path / GROUP_REPORT).read_bytes())
     gap, *_ = find_gaps(report)
     finer = replace(report, findings=(replace(report.flags[0], gap=0.3, adjusted=0.01),))

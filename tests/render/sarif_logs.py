@@ -14,7 +14,8 @@ OBJECTS: dict[str, tuple[set[str], set[str]]] = {
     "toolExecutionNotifications": ({"message"}, {"level"}),
     "results": ({"message"}, {"ruleId", "ruleIndex", "level", "locations", "partialFingerprints"}),
     "locations": (set(), {"physicalLocation"}),
-    "physicalLocation": ({"artifactLocation"}, set()),
+    "physicalLocation": ({"artifactLocation"}, {"region"}),
+    "region": (set(), {"startLine"}),
     "artifactLocation": ({"uri"}, set()),
     "message": ({"text"}, set()),
     "shortDescription": ({"text"}, set()),
@@ -35,6 +36,8 @@ def check_log(log: Mapping[str, Any]) -> list[dict[str, Any]]:
         [place] = result["locations"]
         uri = place["physicalLocation"]["artifactLocation"]["uri"]
         assert not uri.startswith("/")
+        # Without a line, GitHub shows a finding nowhere.
+        assert place["physicalLocation"]["region"]["startLine"] == 1
         assert " " not in uri
         assert all(isinstance(value, str) for value in result["partialFingerprints"].values())
     prints = [result["partialFingerprints"]["finding/v1"] for result in results]

@@ -19,7 +19,7 @@ from recourse_audit.render.i18n import LANGUAGES, Words
 from recourse_audit.render.index import IndexSource, Links
 from recourse_audit.render.packs import EVIDENCE, PackPage, load_pack
 from recourse_audit.render.templates import Templates, template_folder
-from recourse_audit.settings import Settings
+from recourse_audit.settings import GroupSettings, Settings
 from recourse_audit.settings.letters import AuditSettings
 from tests.command import command, leave_out_pdfs
 from tests.groups.stores import Person, report_on, settings
@@ -292,6 +292,19 @@ def test_small_categories_that_are_pooled_are_told_with_the_limit(people: int, w
     assert states(page_of("ll144", pooled_report()))["all_categories"] == "withheld"
 
 
+def test_sex_and_race_are_present_only_if_it_is_said_which_columns_they_are() -> None:
+    wanted = ("sex", "race_or_ethnicity")
+    page = page_of("ll144", gap_report())
+    assert [states(page)[code] for code in wanted] == ["missing", "missing"]
+    named = GroupSettings(attributes=("gender", "origin"), roles={"sex": "gender"})
+    given = letter_settings().model_copy(update={"groups": named})
+    page = page_of("ll144", gap_report(), settings=given)
+    assert [states(page)[code] for code in wanted] == ["present", "missing"]
+    assert {answer.name: answer.state for answer in page.answers}["crossed"] == "missing"
+    with pytest.raises(ValueError, match="roles names 'sexx', which is not in groups"):
+        GroupSettings(attributes=("sex",), roles={"sex": "sexx"})
+
+
 def test_a_model_that_gives_scores_has_scoring_rates() -> None:
     people = [
         Person(groups={"race": name}, favourable=False, score=float(score), status=None)
@@ -379,6 +392,9 @@ def test_strict_ends_with_2_if_anything_is_missing_and_the_list_comes_in_any_cas
     assert finished.code == 0, finished.err
     assert "pack_own.html: all items are present" in finished.err
     assert command(*ask[:-1]).code == 0
+    nothing = command("report", bundle, "--strict")
+    assert nothing.code == 2
+    assert "--strict: needs --pack" in nothing.err
 
 
 def test_packs_are_for_the_auditor(bundle: Path) -> None:
