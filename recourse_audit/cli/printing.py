@@ -53,7 +53,8 @@ ModelTimeout = Annotated[
 ]
 Sign = Annotated[Path | None, Option(help="Sign with this Ed25519 private key (PEM).")]
 Templates = Annotated[
-    Path | None, Option(help="A folder laid out like ours (see --eject); its files replace ours.")
+    Path | None,
+    Option(help="A folder laid out like ours (see report --eject); its files replace ours."),
 ]
 WIDTH = 120
 
