@@ -13,8 +13,8 @@ def schema(
     name: Annotated[
         str,
         Argument(
-            help="settings (audit.toml), subject, groups, stability, inspection, verification or "
-            "manifest."
+            help="settings (audit.toml), subject, groups, stability, inspection, verification, "
+            "manifest, run, study-key, study-answers or study-analysis."
         ),
     ],
 ) -> None:

@@ -108,9 +108,9 @@ INSPECTION = Document("inspection", ModelReport)
 SIGNED_LETTER = Document("signed letter", SignedLetter)
 VERIFICATION = Document("verification", Verification)
 RUN = Document("run", RunResult)
-STUDY_KEY = Document("study", StudyKey)
-STUDY_ANSWERS = Document("study answers", StudyAnswers)
-STUDY_ANALYSIS = Document("study analysis", StudyAnalysis)
+STUDY_KEY = Document("study-key", StudyKey)
+STUDY_ANSWERS = Document("study-answers", StudyAnswers)
+STUDY_ANALYSIS = Document("study-analysis", StudyAnalysis)
 # Parts of other documents, and lines of files: these have no format number of their own.
 FINGERPRINT = Document("fingerprint", Fingerprint)
 COMMUNITIES = Document("communities", Communities)
@@ -120,7 +120,10 @@ LOG_LINE = Document("log", LogLine)
 # What `recourse-audit schema NAME` knows, besides the settings.
 SCHEMAS: dict[str, Document[Any]] = {
     document.name: document
-    for document in (SUBJECT, GROUPS, STABILITY, INSPECTION, VERIFICATION, MANIFEST_DOCUMENT, RUN)
+    for document in (
+        *(SUBJECT, GROUPS, STABILITY, INSPECTION, VERIFICATION, MANIFEST_DOCUMENT, RUN),
+        *(STUDY_KEY, STUDY_ANSWERS, STUDY_ANALYSIS),
+    )
 }
 
 

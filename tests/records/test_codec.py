@@ -129,7 +129,8 @@ def test_what_is_no_document_is_refused(text: str) -> None:
 
 def test_every_document_has_a_schema_that_its_own_json_fits(report: SubjectReport) -> None:
     assert set(SCHEMAS) == {
-        *("subject", "groups", "stability", "inspection", "verification", "manifest", "run")
+        *("subject", "groups", "stability", "inspection", "verification", "manifest", "run"),
+        *("study-key", "study-answers", "study-analysis"),
     }
     schema = SUBJECT.schema()
     assert report.comparators is not None
