@@ -163,22 +163,22 @@ def _difference(
     among: Level | None = None,
     test: Test = "paired_participants",
 ) -> Difference:
-    """A difference of means, its t test and Hedges' g; there are as many high values as low."""
+    """A difference of means, its t test and Hedges' g_av; there are as many high values as low."""
     from scipy.stats import ttest_ind, ttest_rel
 
     count = len(high)
     means = round(float(high.mean()), DIGITS), round(float(low.mean()), DIGITS)
     made = Difference(what=what, among=among, test=test, count=count, means=means)
-    if test == "welch":
-        spread, scale = np.sqrt((high.var(ddof=1) + low.var(ddof=1)) / 2), np.sqrt(2 / count)
-    else:
-        spread, scale = (high - low).std(ddof=1), np.sqrt(1 / count)
-    if not spread > TINY:
+    average = np.sqrt((high.var(ddof=1) + low.var(ddof=1)) / 2)
+    paired = (high - low).std(ddof=1) / np.sqrt(count)
+    error = average * np.sqrt(2 / count) if test == "welch" else paired
+    if not error > TINY:
         return made
     tested = ttest_ind(high, low, equal_var=False) if test == "welch" else ttest_rel(high, low)
     t, df, within = float(tested.statistic), float(tested.df), tested.confidence_interval()
     small = 1 - 3 / (4 * df - 1)  # Hedges' correction
-    bounds = (nctdtrinc(df, share, t) * scale * small for share in (UPPER, LOWER))
+    scale = error / average * small
+    bounds = (nctdtrinc(df, share, t) * scale for share in (UPPER, LOWER))
     g_low, g_high = (round(float(bound), 3) for bound in bounds)
     return replace(
         made,
@@ -186,7 +186,7 @@ def _difference(
         t=round(t, DIGITS),
         df=round(df, DIGITS),
         p=float(f"{tested.pvalue:.{DIGITS}g}"),
-        g=round(float(t * scale * small), DIGITS),
+        g=round(float(t * scale), DIGITS),
         g_interval=(g_low, g_high),
     )
 

@@ -119,15 +119,48 @@ def test_a_balanced_table_has_the_sums_of_squares_of_a_hand_calculation() -> Non
         assert term.size == pytest.approx(own / (own + residual), abs=1e-6)
     assert squares["interaction"] == pytest.approx(27 / 4)
     paired = difference_of(analysis, "importance_by_level", "paired_participants")
-    apart = [3 - 1, 3 - (-1), 3 - 0]  # of high minus low, at high and at low simulatability
+    at_high, at_low = [3, 3, 3], [1, -1, 0]  # importance, high minus low relevance
+    apart = [a - b for a, b in zip(at_high, at_low, strict=True)]
     assert paired.means == (3.0, 0.0)
     assert paired.t == pytest.approx(3 / (np.std(apart, ddof=1) / sqrt(3)), abs=1e-5)
     reach = stats.t.ppf(0.975, 2) * np.std(apart, ddof=1) / sqrt(3)
     assert paired.interval == pytest.approx((3 - reach, 3 + reach), abs=1e-5)
-    assert paired.g == pytest.approx((1 - 3 / 7) * 3 / np.std(apart, ddof=1), abs=1e-5)
+    average = sqrt((np.var(at_high, ddof=1) + np.var(at_low, ddof=1)) / 2)
+    assert paired.g == pytest.approx((1 - 3 / 7) * 3 / average, abs=1e-5)
     welch = difference_of(analysis, "acceptance", "welch")
     expected = stats.ttest_ind([4, 4, 5], [2, 1, 2], equal_var=False)
     assert (welch.t, welch.p) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-5)
+
+
+def test_effect_sizes_have_the_same_unit_whether_paired_or_not() -> None:
+    """Acceptance of 4, 4, 5, 3 against 2, 1, 3, 1: average deviation √((2/3 + 11/12) / 2)."""
+    key = key_of(1)
+    rows: list[tuple[Ratings, Ratings]] = [
+        ((4, 5, 2, 4), (2, 3, 2, 2)),
+        ((5, 4, 1, 4), (1, 2, 3, 1)),
+        ((4, 5, 2, 5), (2, 3, 3, 3)),
+        ((4, 5, 2, 3), (2, 3, 3, 1)),
+    ]
+    analysis = analyse(
+        key,
+        STUDY,
+        [StudyAnswers(study=STUDY, participant=str(n), answers=row) for n, row in enumerate(rows)],
+    )
+    unpaired, paired = (
+        difference_of(analysis, "acceptance", test) for test in ("welch", "paired_participants")
+    )
+    assert unpaired.means == paired.means == (4.0, 1.75)
+    apart = 2.25 / sqrt((2 / 3 + 11 / 12) / 2)
+    assert paired.g == pytest.approx((1 - 3 / 11) * apart, abs=1e-5)
+    assert unpaired.df is not None
+    assert unpaired.g == pytest.approx((1 - 3 / (4 * unpaired.df - 1)) * apart, abs=1e-5)
+    assert paired.t is not None
+    # The ends of the interval are the effects under which t is as extreme as 2.5 % of studies.
+    assert paired.g is not None
+    assert paired.g_interval is not None
+    low, high = (end * paired.t / paired.g for end in paired.g_interval)
+    assert stats.nct.sf(paired.t, 3, low) == pytest.approx(0.025, abs=0.002)
+    assert stats.nct.cdf(paired.t, 3, high) == pytest.approx(0.025, abs=0.002)
 
 
 def test_an_unbalanced_table_equals_statsmodels() -> None:
