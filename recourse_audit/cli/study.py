@@ -23,6 +23,10 @@ def study(
     seed: Annotated[int, Option(min=0, help="Random seed: whom to show, in which order.")] = 0,
     analyse: Annotated[bool, Option("--analyse", help="Analyse answers to the study.")] = False,
     language: Annotated[str, Option(help="Language of the page: en, de, fr or es.")] = "en",
+    information: Annotated[
+        Path | None,
+        Option(help="A text file: who asks, what for, and whom to turn to; the page begins so."),
+    ] = None,
     templates: Templates = None,
 ) -> None:
     """Ask people whether explanations convince them, and analyse what they answer.
@@ -41,8 +45,9 @@ def study(
 
     if len(paths) > 1:
         raise InputError(f"{paths[1]}: study takes one bundle; to read answers, add --analyse")
+    about = _read(information) if information else ""
     with open_finished_audit(paths[0]) as stored:
-        files = make_study(stored, subjects, seed, language, sources)
+        files = make_study(stored, subjects, seed, language, sources, about)
     key = out / KEY
     if key.exists() and key.read_bytes() != files[KEY]:
         raise InputError(f"{out}: holds another study, whose answers need its key; choose another")
@@ -51,6 +56,8 @@ def study(
         write(out / name, content.decode())
     say(f"{out / PAGE}: send this to participants; {2 * subjects} cases after 2 to practise on")
     say(f"{key}: keep this, and do not show it; it says what is high and low, and names people")
+    if not about.strip():
+        say("! The page does not say who asks, what for, and whom to turn to: add --information")
     say(f"Then: recourse-audit study --analyse ANSWERS.json … --out {out}")
 
 

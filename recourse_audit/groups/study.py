@@ -54,7 +54,8 @@ def analyse(key: StudyKey, study: str, answers: Sequence[StudyAnswers]) -> Study
         )
     ratings = np.array([each.answers for each in counted], float)
     # By participant, case and relevance of the counterfactual: high, then low.
-    first_high = np.array([case.order[0] == "high" for case in key.cases])
+    mirrored = np.array([each.version == "B" for each in counted])
+    first_high = np.array([case.order[0] == "high" for case in key.cases]) ^ mirrored[:, None]
     third, fourth = ratings[:, :, 1], ratings[:, :, 2]
     importance = np.stack(
         (np.where(first_high, third, fourth), np.where(first_high, fourth, third)), axis=2
@@ -63,6 +64,7 @@ def analyse(key: StudyKey, study: str, answers: Sequence[StudyAnswers]) -> Study
     return StudyAnalysis(
         study=study,
         participants=len(counted),
+        mirrored=int(mirrored.sum()),
         left_out=tuple(sorted(each.participant for each in alike)),
         subjects=len({case.subject for case in key.cases}),
         detectable=_detectable(len(counted)),

@@ -13,13 +13,14 @@ Factor = Literal["simulatability", "relevance", "interaction"]
 Topic = Literal["perceived", "acceptance", "importance", "importance_by_level"]
 Test = Literal["welch", "paired_answers", "paired_participants"]
 Rating = Literal[1, 2, 3, 4, 5]
+Version = Literal["A", "B"]  # of the page; in B, the third and the fourth graph change places
 # The paper's questions: how well the explanation reproduces the answer, how important what its
 # third and its fourth graph leave out is, and how acceptable the explanation is.
 Ratings = tuple[Rating, Rating, Rating, Rating]
 
 
 class ShownCase(Record):
-    """A case of a study; `order` has the relevance of the third graph, then of the fourth.
+    """A case of a study; `order` has the relevance of the third graph, then of the fourth, in A.
 
     `relevance` is |μ| of the counterfactual of high relevance, then of that of low relevance.
     """
@@ -49,11 +50,16 @@ class StudyKey(Record):
 
 
 class StudyAnswers(Record):
-    """What one person answered to each case of the study with this digest, in order."""
+    """What one person answered to each case of the study with this digest, in order, as shown.
+
+    `version` is the one that the page showed: A if the last character of the code is odd (1, 3, a,
+    c), B if it is even (2, 4, b, d).
+    """
 
     format: Literal[1] = 1
     study: str
     participant: str
+    version: Version
     answers: tuple[Ratings, ...]
 
 
@@ -74,8 +80,8 @@ class Difference(Record):
     """How much higher the mean of what is high is than that of what is low, over `count` values.
 
     `test` is Welch's over all answers, or paired, over answers or over the means of participants.
-    `g` is Hedges' g with its interval. Figures are None where all values, or all differences, are
-    equal, so that nothing can be tested.
+    `g` is Hedges' g with its interval, in units of the average standard deviation of both sides.
+    Figures are None where all values, or all differences, are equal, so that nothing can be tested.
     """
 
     what: Topic
@@ -111,6 +117,7 @@ class Variance(Record):
 class StudyAnalysis(Record):
     """The analysis of a study; `left_out` are those who gave the same answer to everything.
 
+    `mirrored` is how many of the `participants` saw version B of the page.
     `detectable` is the smallest difference, in standard deviations of the differences between
     participants, that a paired test of so many participants finds four times in five.
     """
@@ -118,6 +125,7 @@ class StudyAnalysis(Record):
     format: Literal[1] = 1
     study: str
     participants: int
+    mirrored: int
     left_out: tuple[str, ...]
     subjects: int
     detectable: float

@@ -138,8 +138,13 @@ def _draw_person(
     drawing.shape("circle", x, y, RADIUS, fill=fill, stroke=stroke, stroke_width=1.5)
 
 
-def draw_network(near: EgoNetwork, kinds: Sequence[str], alt: str) -> Picture:
-    """Who is near a subject: the subject in the middle, one ring of nodes for each hop."""
+def draw_network(
+    near: EgoNetwork, kinds: Sequence[str], part: Sequence[tuple[str, str]], alt: str
+) -> Picture:
+    """Who is near a subject: the subject in the middle, one ring of nodes for each hop.
+
+    A part of the ties is thick, and the others at its ends have their names.
+    """
     drawing, middle = Drawing(NETWORK, NETWORK, alt), NETWORK / 2
     reach = max(node.hops for node in near.nodes) or 1
     at: dict[str, Point] = {}
@@ -149,15 +154,27 @@ def draw_network(near: EgoNetwork, kinds: Sequence[str], alt: str) -> Picture:
         for place, node in enumerate(ring):
             angle = 2 * pi * place / len(ring) + hops
             at[node.id] = middle + radius * cos(angle), middle + radius * sin(angle)
-    for tie in near.ties:
-        (x1, y1), (x2, y2) = (at[end] for end in tie.ends)
-        drawing.line(x1, y1, x2, y2, "axis")
+    thin = [(tie.ends, "axis", 1) for tie in near.ties]
+    for (start, end), colour, thick in [*thin, *((ends, "ink", 3) for ends in part)]:
+        drawing.line(*at[start], *at[end], colour, stroke_width=thick)
     for node in reversed(near.nodes):
         if node.kind in kinds:
             _draw_other(drawing, *at[node.id], kinds.index(node.kind))
         else:
             favourable = node.favourable if node.decision else None
             _draw_person(drawing, *at[node.id], favourable=favourable, subject=not node.hops)
+    taken: list[tuple[float, float, float]] = []  # left and right of a name, and its height
+    for node in near.nodes:
+        if node.hops and node.id in {end for ends in part for end in ends}:
+            (x, y), width = at[node.id], width_of(node.id, SMALL)
+            # Inside the outer ring, and outside of the others.
+            x += BESIDE if (x < middle) == (node.hops == reach) else -BESIDE - width
+            x, y = min(max(x, 0), NETWORK - width), y + (middle - y) / 10
+            step = ROW / 2 if y < middle else -ROW / 2
+            while any(x < b and a < x + width and abs(y - c) < ROW / 2 for a, b, c in taken):
+                y += step
+            taken.append((x, x + width, y))
+            drawing.text(x + width / 2, y + 4, node.id, font_size=SMALL, class_="mark-name")
     return drawing.picture()
 
 

@@ -34,9 +34,9 @@ Order = tuple[Level, Level]
 
 
 def make_study(
-    stored: StoredAudit, subjects: int, seed: int, language: str, templates: Templates
+    stored: StoredAudit, subjects: int, seed: int, language: str, templates: Templates, about: str
 ) -> dict[str, bytes]:
-    """The page and the key of a study of some subjects, drawn from those with visible cases."""
+    """The page, which says what it is `about`, and the key; subjects are drawn from those able."""
     reports = [result.report for result in stored.results()]
     able = [report for report in reports if is_visible(report)]
     if not any(report.study_cases for report in reports):
@@ -52,9 +52,6 @@ def make_study(
         )
     generator = np.random.default_rng(seed)
     *chosen, practice = (able[place] for place in generator.permutation(len(able))[: subjects + 1])
-    pairs = [(report, level) for report in chosen for level in LEVELS]
-    pairs = [pairs[place] for place in generator.permutation(len(pairs))]
-    turned = generator.permutation([False, True] * len(chosen)).tolist()
     key = StudyKey(
         audit=digest(stored.folder / MANIFEST),
         seed=seed,
@@ -64,12 +61,30 @@ def make_study(
         training=tuple(
             _show(practice, level, turned=place == 1) for place, level in enumerate(LEVELS)
         ),
-        cases=tuple(_show(*pair, turned=turn) for pair, turn in zip(pairs, turned, strict=True)),
+        cases=arrange_cases(chosen, generator),
     )
     text = STUDY_KEY.write_indented(key)
     view = StudyPage(stored, key, digest_of(text), words_of(stored.settings, language, templates))
-    page = templates.render("pages/study.html", view=view)
+    page = templates.render("pages/study.html", view=view, about=about)
     return {PAGE: page.encode(), KEY: text.encode()}
+
+
+def arrange_cases(
+    chosen: Sequence[SubjectReport], generator: np.random.Generator
+) -> tuple[ShownCase, ...]:
+    """Both cases of each subject, such that no habit of position looks like a finding.
+
+    Every subject comes once before any comes again, half of them at high simulatability first. At
+    both levels, equally many counterfactuals of high relevance come third: half, rounded up.
+    """
+    halves = ([0, 1] * len(chosen))[: len(chosen)]
+    low_first, *turned = (generator.permutation(halves).tolist() for _ in range(3))
+    return tuple(
+        _show(report, LEVELS[low], turned=bool(turned[low][place]))
+        for again in (0, 1)
+        for place, report in enumerate(chosen)
+        for low in [low_first[place] ^ again]
+    )
 
 
 def is_visible(report: SubjectReport) -> bool:
@@ -127,16 +142,10 @@ class StudyPage:
         page = SubjectPage(report, self.facts, words=self.words)
         return page, report.study_cases[LEVELS.index(case.level)], case.order
 
-    def draw_network(self, page: SubjectPage, alt: str) -> Picture:
-        """Who is near the person."""
+    def draw_network(self, page: SubjectPage, ties: Sequence[Tie], alt: str) -> Picture:
+        """Who is near the person, with the ties of an explanation marked."""
         assert page.report.ego_network is not None
-        return draw_network(page.report.ego_network, page.kinds, alt)
-
-    def list_removed(self, page: SubjectPage, removed: Sequence[Tie]) -> str:
-        """Removed ties as a sentence lists them, each beginning with the person if it is theirs."""
-        name = page.report.subject.id
-        own_first = [(b, a) if b == name else (a, b) for a, b in removed]
-        return self.words.series(page.list_ties(own_first))
+        return draw_network(page.report.ego_network, page.kinds, ties, alt)
 
     def draw_bar(self, share: float, alt: str) -> Picture:
         axis = Axis(low=0.0, high=1.0, line=0.0, width=200.0)

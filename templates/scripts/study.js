@@ -1,20 +1,25 @@
 "use strict";
 /* A survey, one case at a time. What was answered is kept in this browser, so that somebody can go on later, and
-   leaves it only as a file that they save. Practice cases are asked for like the others, and are not in the file. */
+   leaves it only as a file that they save; whoever opens the page again is asked whether these answers are theirs.
+   Practice cases are asked for like the others, and are not in the file. The code decides on the version: in B, the
+   third and the fourth graph of each case change places, so that a habit of rating one of them higher evens out. */
 (() => {
   const root = document.getElementById("study");
   const steps = [...root.querySelectorAll(".step")];
   const cases = steps.filter((step) => step.classList.contains("case"));
   const code = document.getElementById("code");
+  const resume = document.getElementById("continue");
   const place = `recourse-audit-study-${root.dataset.study}`;
   const fieldsets = (step) => [...step.querySelectorAll("fieldset")];
   const rating = (fieldset) => Number(fieldset.querySelector("input:checked")?.value ?? 0);
   const ratings = (step) => fieldsets(step).map(rating);
   let at = 0;
+  let reached = 0;
+  let version = "A";
 
   function keep() {
     try {
-      localStorage.setItem(place, JSON.stringify({ at, code: code.value, ratings: cases.map(ratings) }));
+      localStorage.setItem(place, JSON.stringify({ reached, code: code.value, ratings: cases.map(ratings) }));
     } catch {
       // A browser may keep nothing; then the survey has to be finished at once.
     }
@@ -24,23 +29,41 @@
     try {
       const kept = JSON.parse(localStorage.getItem(place));
       if (!kept) return;
-      code.value = kept.code;
       cases.forEach((step, number) =>
         fieldsets(step).forEach((fieldset, question) => {
           const input = fieldset.querySelector(`input[value="${Number(kept.ratings[number][question])}"]`);
           if (input) input.checked = true;
         }),
       );
-      at = Math.min(Math.max(kept.at, 0), steps.length - 1);
-      root.querySelector(".kept").hidden = false;
+      code.value = kept.code;
+      reached = Math.min(Math.max(kept.reached, 1), steps.length - 1);
+      turn();
     } catch {
-      at = 0;
+      // What was kept is not of this page.
     }
+  }
+
+  function turn() {
+    const own = code.value.trim().slice(-1).charCodeAt(0) % 2 ? "A" : "B";
+    if (own === version) return;
+    version = own;
+    for (const graphs of root.querySelectorAll(".graphs")) graphs.append(graphs.children[2]);
+    for (const name of root.querySelectorAll(".place")) name.hidden = !name.hidden;
   }
 
   function show() {
     steps.forEach((step, number) => (step.hidden = number !== at));
     for (const alert of root.querySelectorAll(".missing")) alert.textContent = "";
+    root.querySelector(".fresh").hidden = reached > 0;
+    root.querySelector(".kept").hidden = !reached;
+    resume.textContent = resume.dataset.text.replace("{code}", () => code.value.trim());
+  }
+
+  function go(to) {
+    at = to;
+    show();
+    steps[at].querySelector("[tabindex]").focus();
+    scrollTo(0, 0);
   }
 
   function move(by) {
@@ -57,17 +80,16 @@
       open[0].focus();
       return;
     }
-    at += by;
+    turn();
+    reached = Math.max(at + by, 1);
     keep();
-    show();
-    steps[at].querySelector("[tabindex]").focus();
-    scrollTo(0, 0);
+    go(at + by);
   }
 
   function save() {
     const participant = code.value.trim();
     const answers = cases.slice(Number(root.dataset.practice)).map(ratings);
-    const text = JSON.stringify({ format: 1, study: root.dataset.study, participant, answers });
+    const text = JSON.stringify({ format: 1, study: root.dataset.study, participant, version, answers });
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([text, "\n"], { type: "application/json" }));
     link.download = `answers-${participant.replace(/[^\p{L}\p{N}]+/gu, "-")}.json`;
@@ -75,13 +97,7 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
 
-  document.getElementById("without-script").hidden = true;
-  for (const button of root.querySelectorAll("[data-by]")) {
-    button.addEventListener("click", () => move(Number(button.dataset.by)));
-  }
-  root.addEventListener("change", keep);
-  document.getElementById("save").addEventListener("click", save);
-  document.getElementById("restart").addEventListener("click", () => {
+  function clear() {
     if (!confirm(root.dataset.sure)) return;
     try {
       localStorage.removeItem(place);
@@ -90,10 +106,22 @@
     }
     for (const input of root.querySelectorAll("input:checked")) input.checked = false;
     code.value = "";
-    at = 0;
-    show();
+    reached = 0;
+    go(0);
     code.focus();
+  }
+
+  document.getElementById("without-script").hidden = true;
+  for (const button of root.querySelectorAll("[data-by]")) {
+    button.addEventListener("click", () => move(Number(button.dataset.by)));
+  }
+  code.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") move(1);
   });
+  root.addEventListener("change", () => reached && keep());
+  resume.addEventListener("click", () => go(reached));
+  document.getElementById("save").addEventListener("click", save);
+  for (const button of root.querySelectorAll(".clear")) button.addEventListener("click", clear);
   recall();
   show();
 })();

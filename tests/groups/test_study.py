@@ -1,5 +1,6 @@
 """The analysis of the human study: sums of squares worked out by hand, and what is planted."""
 
+from dataclasses import replace
 from itertools import product
 from math import sqrt
 
@@ -64,7 +65,9 @@ def answers_of(key: StudyKey, participants: int, *, interaction: float) -> list[
         return rate(4 if high else 2), third, fourth, rate(3.8 if high else 2.2)  # type: ignore[return-value]
 
     return [
-        StudyAnswers(study=STUDY, participant=f"T{n}", answers=tuple(map(ratings, key.cases)))
+        StudyAnswers(
+            study=STUDY, participant=f"T{n}", version="A", answers=tuple(map(ratings, key.cases))
+        )
         for n in range(participants)
     ]
 
@@ -93,7 +96,8 @@ def test_a_balanced_table_has_the_sums_of_squares_of_a_hand_calculation() -> Non
         ((4, 5, 2, 5), (2, 3, 3, 2)),
     ]
     answers = [
-        StudyAnswers(study=STUDY, participant=str(n), answers=row) for n, row in enumerate(rows)
+        StudyAnswers(study=STUDY, participant=str(n), version="A", answers=row)
+        for n, row in enumerate(rows)
     ]
     analysis = analyse(key, STUDY, answers)
     cells = {(1, 1): [5, 4, 5], (1, 0): [2, 1, 2], (0, 1): [3, 2, 3], (0, 0): [2, 3, 3]}
@@ -144,7 +148,10 @@ def test_effect_sizes_have_the_same_unit_whether_paired_or_not() -> None:
     analysis = analyse(
         key,
         STUDY,
-        [StudyAnswers(study=STUDY, participant=str(n), answers=row) for n, row in enumerate(rows)],
+        [
+            StudyAnswers(study=STUDY, participant=str(n), version="A", answers=row)
+            for n, row in enumerate(rows)
+        ],
     )
     unpaired, paired = (
         difference_of(analysis, "acceptance", test) for test in ("welch", "paired_participants")
@@ -161,6 +168,24 @@ def test_effect_sizes_have_the_same_unit_whether_paired_or_not() -> None:
     low, high = (end * paired.t / paired.g for end in paired.g_interval)
     assert stats.nct.sf(paired.t, 3, low) == pytest.approx(0.025, abs=0.002)
     assert stats.nct.cdf(paired.t, 3, high) == pytest.approx(0.025, abs=0.002)
+
+
+def test_answers_to_the_mirrored_version_count_as_if_nothing_was_mirrored() -> None:
+    key = key_of(3)
+    answers = answers_of(key, 4, interaction=1.0)
+    mirrored = [
+        replace(
+            each,
+            version="B" if place % 2 else "A",
+            answers=tuple((a, c, b, d) for a, b, c, d in each.answers)
+            if place % 2
+            else each.answers,
+        )
+        for place, each in enumerate(answers)
+    ]
+    analysis = analyse(key, STUDY, mirrored)
+    assert analysis.mirrored == 2
+    assert replace(analysis, mirrored=0) == analyse(key, STUDY, answers)
 
 
 def test_an_unbalanced_table_equals_statsmodels() -> None:
@@ -206,7 +231,7 @@ def test_an_interaction_is_found_where_it_is_planted(interaction: float, planted
 def test_those_who_answer_everything_alike_are_left_out_and_counted() -> None:
     key = key_of(3)
     answers = answers_of(key, 4, interaction=1.0)
-    alike = StudyAnswers(study=STUDY, participant="same", answers=((3, 3, 3, 3),) * 6)
+    alike = StudyAnswers(study=STUDY, participant="same", version="A", answers=((3, 3, 3, 3),) * 6)
     with_alike = analyse(key, STUDY, [alike, *answers])
     assert with_alike.left_out == ("same",)
     assert with_alike.participants == 4
@@ -218,7 +243,9 @@ def test_those_who_answer_everything_alike_are_left_out_and_counted() -> None:
 def test_without_spread_nothing_is_tested() -> None:
     key = key_of(2)
     row: tuple[Ratings, ...] = tuple((4, 3, 3, 5) for _ in key.cases)
-    answers = [StudyAnswers(study=STUDY, participant=str(n), answers=row) for n in range(3)]
+    answers = [
+        StudyAnswers(study=STUDY, participant=str(n), version="A", answers=row) for n in range(3)
+    ]
     analysis = analyse(key, STUDY, answers)
     assert all(each.terms == () for each in analysis.variances)
     assert {each.p for each in analysis.differences} == {None}
