@@ -252,16 +252,17 @@ def blocks_on_network(communities: int, draws: int, seed: int) -> list[Block]:
         inputs = Inputs(
             population=population, settings=settings, design=design, inference=inference
         )
-        [table] = own_data_of(inputs).tables
-        gaps = {gap.measure: gap for gap in table.gaps}
-        alike = gaps["given_alone"]
+        # A table that would tell of a few people is left out.
+        tables = own_data_of(inputs).tables
+        gaps = {gap.measure: gap for table in tables for gap in table.gaps}
+        alike = gaps.get("given_alone")
         made.append(
             Block(
                 world=world,
-                said=table.carried.get("yes", "not tested"),
+                said=tables[0].carried.get("yes", "not tested") if tables else "withheld",
                 gaps={measure: gap.gap for measure, gap in gaps.items()},
-                p=alike.p,
-                adjusted=alike.adjusted,
+                p=alike and alike.p,
+                adjusted=alike and alike.adjusted,
                 compared=_compared(place, member, random),
             )
         )
@@ -328,7 +329,7 @@ def _population(place: Place, member: Mask) -> Population:
 
 
 def _tell_carried(where: str, made: list[Block]) -> None:
-    said = ("ties", "own_data", "both", "neither", "not tested")
+    said = ("ties", "own_data", "both", "neither", "not tested", "withheld")
     heads = (
         where, "draws", "gap alone", "gap between people alike", *(f"said: {one}" for one in said),
         "right", "alike, alone at 5 %", "alike, corrected", "no better, approved: other group",
@@ -337,7 +338,10 @@ def _tell_carried(where: str, made: list[Block]) -> None:
     print(f"\n| {' | '.join(heads)} |\n{'|---' * len(heads)}|")
     for world, truth in CARRIED.items():
         some = [one for one in made if one.world == world]
-        means = [np.mean([one.gaps[name] for one in some]) for name in ("alone", "given_alone")]
+        means = [
+            np.mean([one.gaps[name] for one in some if name in one.gaps])
+            for name in ("alone", "given_alone")
+        ]
         figures = (
             *(f"{100 * float(mean):+.1f}" for mean in means),
             *(str(sum(one.said == name for one in some)) for name in said),
