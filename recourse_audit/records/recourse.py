@@ -11,7 +11,7 @@ from recourse_audit.records.search import Tie
 TieWord = Literal["drop", "add", "move"]
 Outcome = Literal["serves", "does_not_serve", "does_not_apply", "not_settled"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-CertificateReason = Literal["already_favourable", "nothing_permitted", "no_room"]
+CertificateReason = Literal["already_favourable", "nothing_permitted", "no_room", "enough_options"]
 # Why the policy forbids a change: of an old tie, of a new one, of an attribute, or all together.
 OldTie = Literal["kind_denied", "node_denied", "no_rule_for_ties", "only_together", "same_tie"]
 NewTie = Literal["wrong_end", "out_of_reach", "tie_exists", "no_candidate", "not_near"]

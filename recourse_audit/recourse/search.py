@@ -208,7 +208,8 @@ class RecourseSearch:
         reason: CertificateReason | None = "nothing_permitted"
         if trials is not None:
             complete, without_room = trials.complete_up_to, trials.without_room
-            reason = "no_room" if without_room else None
+            enough: CertificateReason | None = "enough_options" if trials.has_enough else None
+            reason = "no_room" if without_room else enough
         return Certificate(
             max_changes=most,
             tried=0 if trials is None else trials.count,

@@ -319,6 +319,7 @@ class Trials:
         """`budget` is how many evaluations the verifier may make, which depends on how it asks."""
         edited, table = verifier.asked.edited, verifier.table
         self.complete_up_to = 0
+        self.has_enough = False
         self.successes: dict[Combination, Success] = {}
         self._verifier = verifier
         self._decisions = edited.decisions
@@ -368,6 +369,7 @@ class Trials:
         """Go through the sizes until all are done, or no better option can be found."""
         for size in range(1, max_changes + 1):
             if self._can_stop(size, enough):
+                self.has_enough = self.complete_up_to == size - 1
                 return
             complete = self._size(size, max_changes - size + 1)
             if complete and self.complete_up_to == size - 1:
@@ -470,7 +472,7 @@ class Trials:
         return float(self._table.cost[list(combination)].sum())
 
     def _minimal(self) -> list[Success]:
-        """Successes that contain no other one, cheapest first."""
+        """Successes that contain no other one: the cheapest first, then those of fewer changes."""
         kept: list[Combination] = []
         smaller = Cover(self._table)
         for size in sorted({len(combination) for combination in self.successes}):
@@ -479,7 +481,7 @@ class Trials:
             for combination in new:
                 smaller.add(combination)
             kept += new
-        kept.sort(key=lambda combination: (self._cost(combination), combination))
+        kept.sort(key=lambda chosen: (self._cost(chosen), len(chosen), chosen))
         return [self.successes[combination] for combination in kept]
 
     def _lowest(self, rows: Ints) -> list[Combination]:

@@ -109,6 +109,27 @@ def test_greedy_search_alone_never_says_infeasible(tmp_path: Path) -> None:
         assert one.certificate.complete_up_to < 3
 
 
+def test_a_search_that_ends_with_enough_options_says_so_and_one_without_budget_does_not(
+    tmp_path: Path,
+) -> None:
+    graph = town(3, people=12, ties=30)
+    batcher = open_batcher(sum_network(tmp_path / "m.onnx", scale=0.4), graph, output="logits")
+    reasons = set()
+    for budget in (None, 12):
+        search = search_over(graph, batcher, policy_of(graph, options=1, budget=budget, **MIXED))
+        for subject in range(graph.node_count):
+            found = search.run(subject, None)
+            certificate = found.certificate
+            if found.status == "verified" and not certificate.exhaustive:
+                reasons.add((budget, certificate.reason))
+                assert certificate.complete_up_to or certificate.reason is None
+            else:
+                assert certificate.reason != "enough_options"
+    assert (None, "enough_options") in reasons
+    assert (None, None) not in reasons
+    assert (12, None) in reasons
+
+
 def test_a_policy_that_permits_nothing_is_a_proof_with_its_reason(tmp_path: Path) -> None:
     graph = town(3)
     batcher = open_batcher(sum_network(tmp_path / "m.onnx"), graph, output="logits")
