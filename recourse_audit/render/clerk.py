@@ -40,7 +40,7 @@ class ClerkPage:
         self, table: str, register: Iterable[SentLetter], writer: LetterWriter, made: MadeWith
     ) -> None:
         self._writer, self.words, self.profile = writer, writer.words, writer.profile
-        self.made_with = made
+        self.made_with, self.open_slots = made, writer.open_slots
         sent = {row["id"]: row for row in register}
         rows = csv.DictReader(StringIO(table, newline=""))
         self.letters = sorted(

@@ -100,6 +100,16 @@ def test_letters_that_need_work_come_first_then_by_the_day_they_are_due() -> Non
     }
 
 
+def test_settings_that_keep_all_letters_drafts_are_listed() -> None:
+    html = page_of(profile="", sender="", facts={}).html()
+    assert "Profile: none chosen" in html
+    assert "All letters stay drafts until audit.toml gives these:" in html
+    assert "letters.profile, letters.sender" in html
+    html = page_of().html()
+    assert "Profile: none chosen" not in html
+    assert "stay drafts until" not in html
+
+
 def test_a_row_says_what_is_to_do_and_what_is_done(chromium: Browser, path: Path) -> None:
     with visit(chromium, path) as seen:
         page = seen.page
