@@ -57,6 +57,6 @@ def _sound(bundle: Path, verification: "Verification", replay: int | None) -> st
     from recourse_audit.render.text import number
 
     key = verification.signed_by
-    signed = f", signed by {key[:16]}…" if key else ", not signed"
+    signed = f", signed by {key[:16]}…" if key else ", manifest not signed"
     again = f"; {min(replay, verification.subjects or 0)} worked out again" if replay else ""
     return f"{bundle}: unchanged, {number(verification.subjects or 0, 'subject')}{signed}{again}"
