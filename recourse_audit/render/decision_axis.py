@@ -8,7 +8,7 @@ here, so that no two places can disagree on what was decided.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from math import log
+from math import inf, log
 from typing import ClassVar, Literal, Protocol, Self
 
 from recourse_audit.records.bundle import Fingerprint
@@ -25,7 +25,7 @@ from recourse_audit.render.drawing import (
     ticks,
     widen,
 )
-from recourse_audit.render.i18n import Words
+from recourse_audit.render.i18n import MOST_LOG_ODDS, Words
 from recourse_audit.render.text import NO_BREAK, plain
 from recourse_audit.settings import GroupSettings, ReasonSettings, Settings
 
@@ -189,14 +189,14 @@ class DecisionAxis:
     def change(self, difference: float) -> str:
         """A difference between two values, with its sign."""
         if self.kind == "log_odds":
-            return self.words.signed(difference, 2)
+            return self.words.log_odds(difference)
         size = abs(difference) if self.kind == "score" else 0.0
         decimals = 0 if size >= 1000 else 1 if size >= 10 else 2 if size >= 1 else 3
         return self.words.signed(difference, decimals)
 
     def size(self, difference: float) -> str:
         """A difference between two values, without its sign."""
-        return self.change(abs(difference)).removeprefix("+")
+        return self.change(abs(difference)).replace("+", "")
 
     def pair(self, before: float | None, after: float | None) -> str:
         """A value before and after: 0.307 → 0.527."""
@@ -207,7 +207,8 @@ class DecisionAxis:
     def scale(self, width: float = WIDE) -> Axis:
         """The axis of every chart of the report, in some width."""
         low, high = self.range
-        places = TICKS.get(self.kind) or tuple(ticks(low, high, 4))
+        known = MOST_LOG_ODDS if self.kind == "log_odds" else inf
+        places = TICKS.get(self.kind) or tuple(t for t in ticks(low, high, 4) if abs(t) <= known)
         return Axis(low=low, high=high, ticks=places, line=self.cut_off, width=width)
 
     def draw_figures(self) -> Picture:

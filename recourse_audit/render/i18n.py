@@ -15,6 +15,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import cache, lru_cache
+from html import unescape
+from math import copysign
 from types import MappingProxyType
 from typing import Literal, TypeVar
 
@@ -37,6 +39,7 @@ from recourse_audit.settings.section import near_matches
 
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 MOST_PLURALS = 6  # Arabic has six
+MOST_LOG_ODDS = 100.0  # single precision has no probability that is nearer to nothing
 _PLURALS = re.compile(r"nplurals\s*=\s*(\d+)")
 _FORM = re.compile(r"^\s*msgstr\s*\[([^\]]*)", re.MULTILINE)
 _DIGITS = 2
@@ -177,6 +180,13 @@ class Words:
             return f">{NO_BREAK}{self.fixed(0.999, 3)}"
         return self.fixed(chance, 3)
 
+    def log_odds(self, value: float) -> str:
+        """A difference with its sign; of one that no probability can tell, only that it is so."""
+        if abs(value) <= MOST_LOG_ODDS:
+            return self.signed(value, 2)
+        most = self.signed(copysign(MOST_LOG_ODDS, value), 0)
+        return f"{'<' if value < 0 else '>'}{NO_BREAK}{most}"
+
     def amount(self, score: float) -> str:
         """A score: whole above a thousand, otherwise with as many decimals as matter."""
         size = abs(score)
@@ -204,7 +214,8 @@ class Words:
 
     def series(self, items: Sequence[str]) -> str:
         """Several things as a sentence lists them."""
-        text = str(format_list(list(items), locale=self._locale)) if items else ""
+        texts = [*map(_text, items)]
+        text = str(format_list(texts, locale=self._locale)) if items else ""
         # Before the sound of i, Spanish says e for y, which is in no pattern.
         return _SPANISH_AND.sub("e ", text) if self._locale.language == "es" else text
 
@@ -375,7 +386,7 @@ class Words:
                 f"{self._files[key]}: the message {key!r} has the unknown placeholder "
                 f"{{{min(missing)}}}; it may use {', '.join(sorted(values)) or 'none'}"
             )
-        return PLACEHOLDER.sub(lambda found: str(values[found[1]]), text)
+        return PLACEHOLDER.sub(lambda found: _text(values[found[1]]), text)
 
 
 def words_of(settings: Settings, language: str, templates: Templates) -> Words:
@@ -414,6 +425,11 @@ def _number(level: str) -> float | None:
         return float(level)
     except ValueError:
         return None
+
+
+def _text(value: object) -> str:
+    """A value as text; what a macro said is escaped already, and would be once more on the page."""
+    return unescape(str(value)) if hasattr(value, "__html__") else str(value)
 
 
 def _wide_spaces(text: str) -> str:

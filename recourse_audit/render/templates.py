@@ -40,7 +40,7 @@ REFUSED_FILTERS = ("safe", "random")
 # How a page writes figures: filters that are the methods of its words, so in one place.
 FORMATS = (
     *("number", "exact", "fixed", "signed", "amount", "probability", "percent", "whole_percent"),
-    *("points", "day", "series", "name"),
+    *("log_odds", "points", "day", "series", "name"),
 )
 S = TypeVar("S", bound=Section)
 _META = re.compile(r"<meta[\s/>]", flags=re.IGNORECASE)

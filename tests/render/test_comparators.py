@@ -114,6 +114,18 @@ def test_the_auditor_sees_both_lists_and_why_one_says_little_alone() -> None:
     assert "is tested in the group report" in text
 
 
+def test_a_probability_near_nothing_is_escaped_once_and_not_in_the_terminal() -> None:
+    found = compared()
+    assert found.subject is not None
+    found = replace(found, subject=replace(found.subject, alone=1e-6))
+    report = made_report(comparators=found)
+    out = io.StringIO()
+    show_subject(Console(file=out, width=300), report, full=True)
+    for text in (read(report).section(HEADING), out.getvalue().replace("\n", "")):
+        assert "no better than P0000’s <\N{NO-BREAK SPACE}0.001, and" in text
+        assert "&" not in text
+
+
 @pytest.mark.parametrize("level", ["reviewer", "subject"])
 def test_no_other_copy_differs_by_whom_somebody_is_compared_with(level: Level) -> None:
     without, with_people = made_report(), made_report(comparators=compared())

@@ -146,6 +146,25 @@ def test_one_visible_effect_is_enough_for_probabilities() -> None:
     assert page.ladder[3] == ["Late 1 → 0", "0.020 up 0.020, still refused"]
 
 
+def test_log_odds_that_no_probability_can_tell_have_no_figure_and_all_says_one_thing() -> None:
+    far = far_below(distance=6e4)
+    assert far.own_data is not None
+    kind = replace(far.own_data.ties[0], moves=52_649.43)
+    report = replace(far, note="no_tie_moves", own_data=replace(far.own_data, ties=(kind,)))
+    page = read(report)
+    section = page.section("What the decision rests on")
+    assert f"in which the answer is >{SPACE}100 from the cut-off" in section
+    assert page.ladder[-1] == ["All 3 payment ties", f"<{SPACE}0.001 up > 100 in log-odds"]
+    assert "0,000" not in section
+    assert "52,649" not in page.html
+    assert "No tie that was tried moves the answer" not in section
+    assert "probabilities stayed the same to six digits" in section
+    assert (
+        "No tie that was tried moves the answer"
+        in read(replace(two_kinds(), note="no_tie_moves")).text()
+    )
+
+
 def test_own_data_alone_is_drawn_in_log_odds_where_its_probability_is_not_too_small() -> None:
     own = far_below().own_data
     assert own is not None

@@ -233,6 +233,24 @@ def test_every_state_without_an_option_says_why_and_how_far_was_looked(state: st
     assert '<table class="options"' not in page.html
 
 
+def test_why_a_search_with_options_stopped_is_said_once_and_with_what_was_covered() -> None:
+    stopped = Certificate(max_changes=3, tried=162, possible=1900, complete_up_to=2)
+    enough = replace(stopped, reason="enough_options")
+    text = read(with_recourse(made_report(), certificate=enough)).text()
+    assert (
+        "All combinations of up to 2 changes are covered; the search stopped there, after 162 of "
+        "1,900 combinations: it had enough options, and none of the rest could be easier than the "
+        "easiest."
+    ) in text
+    assert "were not" not in text
+    assert "were covered" not in text
+    text = read(with_recourse(made_report(), certificate=stopped)).text()
+    assert (
+        "162 of 1,900 combinations of up to 3 permitted changes were tried before the search "
+        "stopped; 1,738 were not. All combinations of up to 2 changes were covered."
+    ) in text
+
+
 def test_what_rules_out_combinations_and_what_went_wrong_is_quoted_in_english() -> None:
     changes, _, _ = STATES["none exists, some ruled out"]
     html = read(with_recourse(made_report(), options=(), **changes)).html

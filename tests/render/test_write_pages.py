@@ -63,6 +63,13 @@ def test_every_subject_has_a_page_and_a_letter_and_the_index_leads_to_them(made:
     assert verify_bundle(made).problems == ()
 
 
+def test_nothing_on_any_page_is_escaped_twice(made: Path) -> None:
+    pages = [*made.glob("pages/**/*.html"), *made.glob("letters/*.html")]
+    assert len(pages) > 2 * SUBJECTS
+    for page in pages:
+        assert not re.search("&amp;(lt|gt|amp|quot|#)", page.read_text(encoding="utf-8")), page
+
+
 def test_nothing_below_the_command_line_makes_a_page_depend_on_who_makes_it(
     made: Path, bundle: Path
 ) -> None:
@@ -81,7 +88,7 @@ def test_a_run_ends_with_letters_and_pages_and_makes_up_for_those_that_are_missi
     assert finished.code == 3, finished.err
     check_run(finished.document, out, [*check_log(json.loads(log.read_text("utf-8")))])
     assert f"{out / 'pages' / 'index.html'}: start here" in finished.err
-    assert "1 gap shown: People with origin " in finished.err
+    assert "1 gap shown: People in the South " in finished.err
     # The group report says on which day the audit ran, and its seal depends on it.
     dated = {f"pages/{name}" for name in ("index.html", "index.pdf", *GROUPS, *SEALS)}
     ours, theirs = contents(out), contents(made)
@@ -103,7 +110,7 @@ def check_run(document: Any, out: Path, results: list[dict[str, Any]]) -> None:
     [gap], [result] = document["findings"], results
     assert gap["rule"] == result["ruleId"] == "gap/adverse_rate"
     assert gap["text"] == result["message"]["text"]
-    assert gap["text"].startswith("People with origin ")
+    assert gap["text"].startswith("People in the South ")
     place = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
     assert place.endswith("/audit.toml")
 
@@ -437,6 +444,7 @@ def test_letters_are_signed_off_by_the_command(bundle: Path, tmp_path: Path) -> 
     assert "31 March 2026" in page or "March 31, 2026" in page
     manifest = json.loads((bundle / "letters" / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["made_with"]["sign_off"] == {"name": "A. Clerk", "day": "2026-03-31"}
+    assert command("verify", bundle).out.endswith(", manifest not signed\n"), "letters are"
 
 
 @pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.long), 2])
