@@ -21,6 +21,7 @@ from recourse_audit.errors import FindingError, InputError
 
 if TYPE_CHECKING:
     from recourse_audit.records.groups import GroupReport
+    from recourse_audit.render.i18n import Words
 
 GAP = "gap"
 
@@ -62,9 +63,9 @@ def groups(
     if fail_on == GAP:
         problem = find_problem(bundle, report)
         if sarif is not None:
-            write(sarif, sarif_log([*find_gaps(report)], bundle / GROUP_REPORT, problem))
+            write(sarif, sarif_log([*find_gaps(report, words)], bundle / GROUP_REPORT, problem))
         if report.flags:
-            raise FindingError(f"{bundle}: {flags_sentence(report)}")
+            raise FindingError(f"{bundle}: {flags_sentence(report, words)}")
         if problem:
             raise InputError(problem)
 
@@ -100,7 +101,7 @@ def _why_untested(report: "GroupReport") -> str:
     return f"no two groups have {report.smallest} people or more (groups.smallest)"
 
 
-def flags_sentence(report: "GroupReport") -> str:
+def flags_sentence(report: "GroupReport", words: "Words") -> str:
     """How many gaps are shown, and the one to lead with; "" if none is."""
     from recourse_audit.render.groups import GroupPage
     from recourse_audit.render.text import number
@@ -110,4 +111,4 @@ def flags_sentence(report: "GroupReport") -> str:
     more = len(report.flags) - 1
     others = f" (and {more} more)" if more else ""
     gaps = number(len(report.flags), "gap")
-    return f"{gaps} shown: {GroupPage(report).say('headline')}{others}"
+    return f"{gaps} shown: {GroupPage(report, words).say('headline')}{others}"

@@ -15,6 +15,7 @@ from recourse_audit.cli.printing import (
     Sign,
     Workers,
     check_seconds,
+    english,
     print_json,
     resumable,
     say,
@@ -128,7 +129,8 @@ def run(
     exceeded = [*_find_exceeded(statuses, limits)]
     groups = bundle.groups() if gap else None
     problem = "" if groups is None else find_problem(out, groups)
-    findings = exceeded if groups is None else [*exceeded, *find_gaps(groups)]
+    words = english(bundle.settings)
+    findings = exceeded if groups is None else [*exceeded, *find_gaps(groups, words)]
     if sarif is not None:
         write(sarif, sarif_log(findings, settings, problem))
     if as_json:
@@ -144,7 +146,7 @@ def run(
         )
         print_json(result.to_dict())
     if findings:
-        gaps = [flags_sentence(groups)] if groups is not None and groups.flags else []
+        gaps = [flags_sentence(groups, words)] if groups is not None and groups.flags else []
         raise FindingError(f"{out}: {'; '.join([*(each.text for each in exceeded), *gaps])}")
     if problem:
         raise InputError(problem)

@@ -330,7 +330,7 @@ def gaps_axis(values: Sequence[float], concern: float) -> Axis:
     low = max(-1.0, STEP * floor(min([-STEP, *values]) / STEP + 1e-9))
     high = min(1.0, STEP * ceil(max([2 * STEP, concern + STEP, *values]) / STEP - 1e-9))
     first, last = round(low / STEP), round(high / STEP)
-    every = 1 if last - first <= 3 else 2 if last - first <= 6 else 4
+    every = 2 if last - first <= 6 else 4
     places = tuple(STEP * place for place in range(first, last + 1) if place % every == 0)
     return Axis(low=low, high=high, ticks=places, line=0.0, shade=concern, width=CARD)
 

@@ -19,6 +19,7 @@ from recourse_audit.records.group_figures import (
     Family,
     Gap,
     Group,
+    Interval,
     Measure,
     OwnDataGap,
     OwnDataMeasure,
@@ -71,6 +72,7 @@ Row = tuple[str, str, dict[Measure, Comparison]]
 
 
 G = TypeVar("G", bound=Comparison | Gap | PairFigures)
+J = TypeVar("J", bound=Comparison | Finding | OwnDataGap)
 
 
 def find_gap(gaps: Iterable[G], group: str, **fields: object) -> G | None:
@@ -82,6 +84,19 @@ def find_gap(gaps: Iterable[G], group: str, **fields: object) -> G | None:
     return None
 
 
+def turn(gap: J) -> J:
+    """The same gap as prose tells it, of the people whom it is against."""
+    if gap.worse != "reference":
+        return gap
+    sides = {"group": "reference", "value": "reference_value"}
+    swaps = [*sides.items(), *((other, name) for name, other in sides.items())]
+    changes = {name: getattr(gap, other) for name, other in swaps if hasattr(gap, name)}
+    for name in ("interval", "gap_interval"):
+        if ends := getattr(gap, name, None):
+            changes[name] = Interval(low=-ends.high, high=-ends.low)
+    return replace(gap, gap=-gap.gap, worse="group", **changes)
+
+
 class GroupPage:
     """A group report and its words; `has_paper` says whether there are PDFs to link to.
 
@@ -89,7 +104,8 @@ class GroupPage:
     """
 
     nothing, ways, text = NOTHING, WAYS, staticmethod(plain)
-    find, draw_bar = staticmethod(find_gap), staticmethod(share_bar)
+    find, turn = staticmethod(find_gap), staticmethod(turn)
+    draw_bar = staticmethod(share_bar)
 
     def __init__(
         self,
@@ -255,7 +271,8 @@ class GroupPage:
         """The comparison that a card is about."""
         if self.leading is None or self.table is None:
             return None
-        return find_gap(self.table.comparisons, self.leading.group, measure=measure)
+        gap = find_gap(self.table.comparisons, self.leading.group, measure=measure)
+        return gap and turn(gap)
 
     @cached_property
     def _own_table(self) -> OwnDataTable | None:
@@ -271,7 +288,8 @@ class GroupPage:
         """A gap on own data, or with ties, of the group that the cards are about."""
         if self.leading is None or self._own_table is None:
             return None
-        return find_gap(self._own_table.gaps, self.leading.group, measure=measure)
+        gap = find_gap(self._own_table.gaps, self.leading.group, measure=measure)
+        return gap and turn(gap)
 
     @cached_property
     def all_rows(self) -> list[Row]:

@@ -15,13 +15,14 @@ from recourse_audit.bundle.manifest import digest_of
 from recourse_audit.records.bundle import CodeFinding
 from recourse_audit.records.groups import GroupReport
 from recourse_audit.render.groups import GroupPage
+from recourse_audit.render.i18n import Words
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def find_gaps(report: GroupReport) -> Iterator[CodeFinding]:
+def find_gaps(report: GroupReport, words: Words) -> Iterator[CodeFinding]:
     """The gaps that are shown, in the words of the group report."""
-    page = GroupPage(report)
+    page = GroupPage(report, words)
     for gap in report.flags:
         what = page.words.say(f"report.measure.{gap.measure}")
         verdict = page.say("verdict", gap.verdict)

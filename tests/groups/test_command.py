@@ -22,6 +22,7 @@ from recourse_audit.groups.report import groups_of
 from recourse_audit.records.bundle import LogLine
 from recourse_audit.records.codec import GROUPS as GROUPS_DOCUMENT
 from recourse_audit.records.codec import LOG_LINE
+from recourse_audit.render.i18n import Words
 from recourse_audit.render.sarif import find_gaps, sarif_log
 from tests.audits import PEOPLE, SAMPLES
 from tests.bundles import contents, ended, request, run_here, started, stop_after
@@ -76,7 +77,7 @@ def test_a_gap_ends_with_3_only_if_asked(tmp_path: Path) -> None:
     failed = command("groups", folder, "--fail-on", "gap")
     assert failed.code == 3
     assert "error: " in failed.err
-    assert "shown: Of those refused, people with origin " in failed.err
+    assert "shown: Of those refused, people in the South " in failed.err
     assert "gap shown" in failed.out  # the view is printed before
 
 
@@ -89,14 +90,14 @@ def test_a_gap_is_a_result_of_a_code_scan_with_a_lasting_fingerprint(
     assert command("groups", ".", "--fail-on", "gap", "--sarif", log).code == 3
     result, *_ = check_log(json.loads(log.read_text(encoding="utf-8")))
     assert result["ruleId"] == "gap/feasibility"
-    assert result["message"]["text"].startswith("Of those refused, people with origin ")
+    assert result["message"]["text"].startswith("Of those refused, people in the South ")
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"] == {"uri": GROUP_REPORT}
     report = GROUPS_DOCUMENT.read((tmp_path / GROUP_REPORT).read_bytes())
-    gap, *_ = find_gaps(report)
+    gap, *_ = find_gaps(report, Words())
     finer = replace(report, findings=(replace(report.flags[0], gap=0.3, adjusted=0.01),))
     prints = [
-        check_log(json.loads(sarif_log([*find_gaps(one)], log)))[0]["partialFingerprints"]
+        check_log(json.loads(sarif_log([*find_gaps(one, Words())], log)))[0]["partialFingerprints"]
         for one in (report, finer)
     ]
     assert prints[0] == prints[1] == result["partialFingerprints"]
@@ -316,7 +317,7 @@ def test_an_unfinished_audit_is_said_loudly(tmp_path: Path) -> None:
     checked = command("groups", asked.out, "--json", "--fail-on", "gap")
     assert checked.code == 3  # who was refused is known of everybody
     assert checked.document == document  # the figures are printed before
-    assert "shown: People with origin " in checked.err.splitlines()[-1]
+    assert "shown: People in the South " in checked.err.splitlines()[-1]
     assert contents(asked.out) == before  # it is only read
 
 

@@ -14,7 +14,7 @@ HOSTILE = "<b onclick=alert(1)>{{7*7}}</b>"
 
 
 @cache
-def gap_report() -> GroupReport:
+def gap_report(*, south_is_reference: bool = False) -> GroupReport:
     """A gap in having an option against the south; ties of options lead to both; some unknown."""
     people = drawn_people(3, people=900, communities=20, gap=0.45)
     for number, one in enumerate(people):
@@ -24,7 +24,8 @@ def gap_report() -> GroupReport:
             one.droppable = [tie, (number, (number * 11) % len(people))]
         if number % 5 == 0:
             one.groups = {**one.groups, "origin": ""}
-    return report_on(people, settings("origin", "gender"))
+    reference = {"origin": "south"} if south_is_reference else {}
+    return report_on(people, settings("origin", "gender", reference=reference))
 
 
 @cache

@@ -8,7 +8,14 @@ from functools import cache
 import pytest
 
 from recourse_audit.records.group_figures import Interval, Measure, OwnDataRates, Rate, Verdict
-from recourse_audit.records.groups import GroupReport, LeftOut, OwnDataGroups, OwnDataTable
+from recourse_audit.records.groups import (
+    GroupReport,
+    LeftOut,
+    OwnDataGroups,
+    OwnDataTable,
+    ReasonFigures,
+    ReasonMeasure,
+)
 from recourse_audit.render.i18n import LANGUAGES
 from tests.render.boards import BoardText, board_of
 from tests.render.comparisons import compared, report_on
@@ -120,6 +127,52 @@ def test_one_group_alone_is_shown_and_not_compared() -> None:
     assert "other (3 groups)" in names
     assert "Not compared: fewer than two groups can be shown" in board.cards[0]
     assert board.gaps == []
+    assert (
+        "Gender: not compared, as fewer than two of its groups have enough people to be shown by "
+        "themselves."
+    ) in board.notes
+
+
+def test_a_gap_against_the_reference_is_told_of_those_who_are_worse_off() -> None:
+    board = led_by("feasibility", 0.674, 0.35, interval=Interval(low=-0.49, high=-0.13))
+    assert board.headline == (
+        "Of those refused, people in the North have an option half as often as people in the South"
+    )
+    assert board.lead.startswith(
+        "35% of them have one, against 67%: 32 percentage points fewer (95% interval: 13 to 49 "
+        "fewer)."
+    )
+
+
+def test_cards_of_a_gap_against_the_reference_are_about_the_reference() -> None:
+    board, other = board_of(gap_report(south_is_reference=True)), board_of(gap_report())
+    assert (board.headline, board.titles[1]) == (other.headline, other.titles[1])
+    assert board.titles[1].startswith("People in the South have an option ")
+    assert " points fewer (" in board.verdicts[1]
+
+
+def test_a_gap_that_only_the_correction_unsettles_says_so() -> None:
+    board = led_by("adverse_rate", 0.412, 0.25, "not settled", interval=ENDS)
+    corrected = "not settled after correction for 7 tests"
+    assert "Not settled after correction for 7 tests." in board.lead
+    assert board.gaps[0].count(corrected) == 1
+    across = led_by("adverse_rate", 0.3, 0.25, "not settled", interval=Interval(low=-0.1, high=0.2))
+    assert "after correction" not in across.text
+    assert "after correction" not in led_by("adverse_rate", 0.412, 0.25).text
+
+
+def test_that_nothing_helps_nobody_is_not_said() -> None:
+    def board(count: int) -> BoardText:
+        rates: dict[ReasonMeasure, Rate] = {
+            "reasons": Rate(count=20, of=20, share=1.0, interval=None, on_graph=None),
+            "none_flips": Rate(count=12, of=20, share=0.6, interval=None, on_graph=None),
+            "all_fixed": Rate(count=count, of=20, share=count / 20, interval=None, on_graph=None),
+        }
+        found = ReasonFigures(overall=rates, by_group={})
+        return board_of(replace(gap_report(), reasons=found))
+
+    assert board(0).reasons.startswith("For 12 of 20, no single permitted change of a reason")
+    assert board(1).reasons.startswith("For 1 of 20 refused people, nothing that they may change")
 
 
 def test_what_was_audited_is_said_first_and_what_is_left_out_with_its_reason() -> None:

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from recourse_audit.records.group_figures import Comparison, Measure
 from recourse_audit.records.groups import GroupReport
-from recourse_audit.render.groups import GroupPage
+from recourse_audit.render.groups import GroupPage, turn
 from recourse_audit.render.groups_csv import groups_csv
 from recourse_audit.render.i18n import LANGUAGES, Words
 from recourse_audit.render.templates import Templates
@@ -53,6 +53,13 @@ VERDICTS = {
         "no gap": "sin brecha de N puntos",
         "not settled": "sin determinar",
     },
+}
+# What unsettles a gap whose interval leaves out zero.
+CORRECTED = {
+    "en": "after correction for N tests",
+    "de": "nach Korrektur für N Tests",
+    "fr": "après correction pour N tests",
+    "es": "tras la corrección por N pruebas",
 }
 MARKS = {"gap shown": "▲ ", "no gap": "", "not settled": "◇ "}
 NUMBER = r"\d+(?:[.,]\d+)?"
@@ -138,7 +145,11 @@ def verdict_in(gap: Comparison, report: GroupReport, language: str) -> str:
     """A verdict with its mark, in words that are written down here."""
     assert gap.verdict is not None
     concern = f"{100 * report.concern:g}"
-    return MARKS[gap.verdict] + VERDICTS[language][gap.verdict].replace("N", concern)
+    verdict = MARKS[gap.verdict] + VERDICTS[language][gap.verdict].replace("N", concern)
+    ends, tests = gap.gap_interval, gap.tests.corrected_for
+    if gap.verdict != "not settled" or ends is None or ends.low * ends.high <= 0 or not tests:
+        return verdict
+    return f"{verdict} {CORRECTED[language].replace('N', str(tests))}"
 
 
 def check_verdict(text: str, gap: Comparison, report: GroupReport, language: str) -> None:
@@ -240,10 +251,10 @@ def check_titles(board: BoardText, report: GroupReport) -> None:
         claim = leading.verdict == "gap shown"
         assert claim == ("not settled" not in board.headline)
         if leading.measure != "cost":
-            gap = comparisons(report)[leading.table, leading.group, leading.measure]
+            gap = turn(comparisons(report)[leading.table, leading.group, leading.measure])
             check_direction(board.headline, claim, gap)
         elif claim:
-            assert ("more effort" in board.headline) == (leading.gap > 0)
+            assert "more effort" in board.headline
     else:
         assert not any(words in board.headline for words in (*MORE, *LESS, "effort"))
 
@@ -335,7 +346,7 @@ def check_terminal(report: GroupReport) -> None:
     start = next(place for place, line in enumerate(lines) if line.startswith("Verdict"))
     measures = {name: words_in("en").say(f"report.measure.{name}") for name in HEADS}
     for line, found in zip(lines[start + 1 :], single, strict=False):
-        gap = comparisons(report)[found.table, found.group, found.measure]
+        gap = turn(comparisons(report)[found.table, found.group, found.measure])
         cells = re.split(r" {2,}", line.strip())
         check_verdict(cells[0], gap, report, "en")
         assert (cells[1], cells[2]) == (named(gap, words_in("en")), measures[gap.measure])
@@ -349,7 +360,8 @@ def check_csv(report: GroupReport) -> None:
         if gap is None:
             continue
         assert row["verdict"] == gap.verdict
-        assert row["result"] == verdict_in(gap, report, "en").lstrip("▲◇ ")
+        plain = replace(gap, gap_interval=None)
+        assert row["result"] == verdict_in(plain, report, "en").lstrip("▲◇ ")
         assert row["worse"] == (gap.worse or "")
         assert float(row["gap"]) == pytest.approx(gap.gap, rel=1e-4, abs=1e-9)
         if row["measure"] == "adverse_rate":

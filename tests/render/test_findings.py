@@ -76,9 +76,11 @@ def say(macro: str, *given: object, language: str = "en", report: GroupReport | 
 def test_a_ratio_is_a_word_only_where_it_is_close_to_one(
     value: float, reference: float, often: str
 ) -> None:
-    one = compared("adverse_rate", value - reference)
-    found = finding(replace(one, value=value, reference_value=reference))
-    assert say("claim", found) == (f"People in the South were refused {often} people in the North")
+    """Of those who are worse off: who were refused more often, or have an option less often."""
+    measure: Measure = "adverse_rate" if value > reference else "feasibility"
+    what = "People in the South were refused" if value > reference else "have an option"
+    found = replace(finding(compared(measure)), value=value, reference_value=reference)
+    assert f"{what} {often} people in the North" in say("claim", found)
 
 
 @pytest.mark.parametrize(
@@ -86,9 +88,9 @@ def test_a_ratio_is_a_word_only_where_it_is_close_to_one(
     [
         ("adverse_rate", 0.2, "People in the South were refused more often than", "20 percentage"),
         ("feasibility", 0.2, "Of those refused, people in the South have an option less", "fewer"),
-        ("feasibility", -0.2, "Of those refused, people in the South have an option more", "more"),
+        ("feasibility", -0.2, "Of those refused, people in the North have an option less", "fewer"),
         ("cost", 0.2, "Of those refused, people in the South need more effort than", "worse"),
-        ("cost", -0.2, "Of those refused, people in the South need less effort than", "better"),
+        ("cost", -0.2, "Of those refused, people in the North need more effort than", "worse"),
     ],
 )
 def test_a_gap_that_is_shown_has_a_direction_and_its_size(
@@ -153,8 +155,7 @@ def test_no_text_contradicts_its_verdict_direction_or_size(language: str) -> Non
         if found.verdict != "gap shown":
             assert not any(often in claim for often in claims), claim
         elif found.measure != "cost" and gap:
-            more = (gap > 0) == (found.measure == "adverse_rate")
-            assert claims[more] not in claim, claim
+            assert claims[found.measure == "adverse_rate"] not in claim, claim
         assert WORDS[language].number(round(abs(100 * gap))) in full or abs(gap) < 0.01
         verdict = say("verdict", found.verdict, language=language)
         assert verdict.startswith("▲") == (found.verdict == "gap shown")
@@ -259,8 +260,12 @@ def test_a_gap_can_be_to_the_disadvantage_of_the_reference() -> None:
     """Whom a gap that is shown is against is in the finding, and no sentence says the opposite."""
     against, favour = (finding(compared(gap=gap)) for gap in (0.2, -0.2))
     assert (against.worse, favour.worse) == ("group", "reference")
-    assert "were refused more often" in say("claim", against)
-    assert "were refused less often" in say("claim", favour)
+    assert "People in the South were refused more often" in say("claim", against)
+    assert say("finding", favour).startswith(
+        "People in the North were refused more often than people in the South. "
+        "50% of them were refused, against 30%: 20 percentage points more "
+        "(95% interval: 10 to 30 more)."
+    )
     assert finding(compared(gap=-0.2, verdict="not settled")).worse is None
     assert finding(compared(gap=-0.2, verdict="no gap")).worse is None
 

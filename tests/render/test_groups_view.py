@@ -9,7 +9,14 @@ from typing import Literal, get_args
 import pytest
 
 from recourse_audit.records.group_figures import Verdict, WhyUntested, WorseOff
-from recourse_audit.records.groups import Days, GroupReport, LeftOut, Part, WhyNotCompared
+from recourse_audit.records.groups import (
+    Days,
+    GroupReport,
+    LeftOut,
+    OwnDataTable,
+    Part,
+    WhyNotCompared,
+)
 from recourse_audit.records.model import (
     Agreement,
     BetterRule,
@@ -283,6 +290,15 @@ def test_groups_that_are_pooled_have_one_row_and_the_pages_say_so() -> None:
     assert ratios["Gender", "other (2 groups)"][-1] == f"{NOTHING} counted, no ratio"
     assert "2 groups are pooled." in pages.text
     assert "tiny" not in pages.text
+
+
+def test_an_attribute_that_is_not_compared_has_no_row_without_figures() -> None:
+    caption = "Gaps in refusals on own data and with ties, in points with 95% intervals"
+    report = one_group_report()
+    table = OwnDataTable(table="gender", by_group={}, gaps=(), carried={})
+    pages = ReadGroups(replace(report, own_data=replace(report.own_data, tables=(table,))))
+    assert caption not in pages.text
+    assert "Gender: not compared, as fewer than two of its groups" in pages.text
 
 
 def test_what_is_left_out_is_said_as_the_record_has_it() -> None:

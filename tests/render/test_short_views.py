@@ -410,7 +410,7 @@ def test_an_unfinished_audit_says_so_first() -> None:
 
 def test_groups_that_are_pooled_are_counted_with_the_reason() -> None:
     text = " ".join(printed(show_groups, pooled_report()).split())
-    assert "Every figure is about at least 11 people, or about nobody" in text
+    assert "Every count and share is of at least 11 people, or of nobody" in text
     assert "2 groups are pooled." in text
     gone = LeftOut(table="gender x age", part="table", why="few_people")
     report = replace(quiet_report(), left_out=(gone,))
