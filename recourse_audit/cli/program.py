@@ -2,7 +2,9 @@
 
 import io
 import os
+import re
 import sys
+from functools import partial
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -26,7 +28,7 @@ from recourse_audit.cli.study import study
 from recourse_audit.cli.verify import verify
 from recourse_audit.errors import AuditError, InputError
 
-VARIABLES = "recourse-audit"
+VARIABLES = "RECOURSE_AUDIT"
 
 app = typer.Typer(
     name="recourse-audit",
@@ -46,12 +48,29 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _variable(command: str | None, option: TyperOption) -> str:
+    return f"{VARIABLES}_{command}_{option.opts[0].strip('-')}".upper().replace("-", "_")
+
+
 def _options(
+    context: typer.Context,
     _version: Annotated[
         bool, Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    pass
+    """Warn of variables that no option reads."""
+    if given := [name for name in sorted(os.environ) if name.startswith(f"{VARIABLES}_")]:
+        from recourse_audit.settings.section import near_matches
+
+        commands: dict[str, Any] = getattr(context.command, "commands", {})
+        known = [
+            _variable(name, option)
+            for name, command in commands.items()
+            for option in command.params
+            if isinstance(option, TyperOption) and option.allow_from_autoenv
+        ]
+        for name in (name for name in given if name not in known):
+            say(f"! {name}: no option is set by this variable; {near_matches(name, known)}")
 
 
 class _Command(TyperCommand):
@@ -63,14 +82,21 @@ class _Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         for option in self.params:
             if isinstance(option, TyperOption) and option.allow_from_autoenv:
-                words = f"{VARIABLES}-{self.name}-{option.opts[0].strip('-')}"
-                option.envvar, option.show_envvar = words.upper().replace("-", "_"), False
+                option.envvar, option.show_envvar = _variable(self.name, option), False
         _, _, given = self.make_parser(ctx).parse_args(args=[*args])
+        for option in {*self.params} - {*given}:
+            if (variable := getattr(option, "envvar", None) or "") in os.environ:
+                vars(option)["get_error_hint"] = partial(str, variable)  # a message names it
         for place, option in enumerate(given):
             single = isinstance(option, TyperOption) and not option.multiple and not option.is_flag
             if single and option in given[:place]:
                 raise InputError(f"{option.opts[0]}: is given more than once; give it once")
         return super().parse_args(ctx, args)
+
+    def get_help(self, ctx: Any) -> str:
+        """Options that take several values show the type of one."""
+        text = super().get_help(ctx)
+        return re.sub(r"<list\[(\w+)\]>", lambda m: f"<{m[1].lower()}>".ljust(len(m[0])), text)
 
 
 app.callback()(_options)

@@ -180,6 +180,26 @@ def test_options_are_read_from_variables_but_nobody_signs_by_one(
     assert "--sign-off" not in command("letters", tmp_path).err
 
 
+def test_a_message_names_the_variable_that_is_wrong_or_misspelt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOURSE_AUDIT_RUN_SAMPLE", "many")
+    refused = command("run", tmp_path).err
+    assert "RECOURSE_AUDIT_RUN_SAMPLE" in refused
+    assert "--sample" not in refused
+    assert "'--sample'" in command("run", tmp_path, "--sample", "many").err
+    monkeypatch.setenv("RECOURSE_AUDIT_RUN_SAMPEL", "5")
+    finished = command("schema", "settings")
+    assert finished.code == 0
+    [line] = finished.err.splitlines()
+    assert line.startswith("! RECOURSE_AUDIT_RUN_SAMPEL: ")
+    assert "did you mean 'RECOURSE_AUDIT_RUN_SAMPLE'" in line
+
+
+def test_help_names_the_type_of_one_value() -> None:
+    assert "list[" not in "".join(command(name, "--help").out for name in ("stability", "study"))
+
+
 def test_shells_complete_commands_and_options() -> None:
     def complete(line: str) -> list[str]:
         asked = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
