@@ -290,6 +290,11 @@ class Audit:
         from recourse_audit.execute.pipeline import Request, run_audit
         from recourse_audit.execute.worker import executor_for
 
+        if not self.loaded.model.path.is_file():
+            raise InputError(
+                f"{self.loaded.model.path}: run needs a model file, because every worker opens it; "
+                "without one, use explain, explain_many, inspect or what_if"
+            )
         request = Request(
             audit=self.loaded,
             origin=self._origin,

@@ -1,4 +1,4 @@
-"""A model made of a Python function, for tests of code that builds on this package.
+"""A model made of a Python function, and the samples, for tests of code that builds on this.
 
 The sealed model is a seam: everything else asks `OnnxModel`, and nothing looks inside the file. A
 `FunctionModel` puts a function where the runtime would be. Roles, probes, limits and batches of
@@ -14,11 +14,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recourse_audit.errors import InputError, ModelError
 from recourse_audit.graph.graph import Floats, Ints
 from recourse_audit.model.session import OnnxModel
 from recourse_audit.settings import ModelSettings
 
 Answer = Callable[[Floats, Ints], Floats]
+PACKAGE = Path(__file__).parent
+
+
+def find_sample(name: str) -> Path:
+    """The folder of a sample: "lending", "lending_deployed" or "hiring".
+
+    Examples
+    --------
+    >>> from recourse_audit.testing import find_sample
+    >>> sorted(path.name for path in find_sample("hiring").glob("*.toml"))
+    ['audit.toml', 'rgcn.toml']
+    """
+    # Inside an installed package, or beside it in a checkout.
+    folders = (PACKAGE / "_data" / "sample_models", PACKAGE.parent / "sample_models")
+    for folder in folders:
+        if (folder / name / "audit.toml").is_file():
+            return folder / name
+    raise InputError(
+        f"there is no sample {name!r} here; choose lending, lending_deployed or hiring, and if it "
+        "is one of them, install this program again"
+    )
 
 
 class FunctionModel(OnnxModel):
@@ -37,8 +59,8 @@ class FunctionModel(OnnxModel):
 
     Notes
     -----
-    It explains, tries changes and is inspected like any model. `Audit.run` opens files by their
-    digests in worker processes, so it refuses a model that is no file.
+    It explains, tries changes and is inspected like any model. `Audit.run` refuses it, since
+    every worker opens the model as a file.
 
     Examples
     --------
@@ -63,7 +85,7 @@ class FunctionModel(OnnxModel):
     def __init__(
         self, answer: Answer, *, features: int, classes: int = 2, name: str = "function"
     ) -> None:
-        self._runtime = _Runtime(answer, features, classes)
+        self._runtime = _Runtime(answer, features, classes, name)
         super().__init__(ModelSettings(path=Path(name)))
         self.digests = {name: hashlib.sha256(name.encode()).hexdigest()}
 
@@ -74,8 +96,8 @@ class FunctionModel(OnnxModel):
 class _Runtime:
     """What `OnnxModel` needs of a session of the runtime."""
 
-    def __init__(self, answer: Answer, features: int, classes: int) -> None:
-        self._answer = answer
+    def __init__(self, answer: Answer, features: int, classes: int, name: str) -> None:
+        self._answer, self._classes, self._name = answer, classes, name
         self._inputs = [
             SimpleNamespace(name="x", type="tensor(float)", shape=["nodes", features]),
             SimpleNamespace(name="edge_index", type="tensor(int64)", shape=[2, "arcs"]),
@@ -93,5 +115,10 @@ class _Runtime:
     def run(
         self, names: Sequence[str], feeds: Mapping[str, NDArray[Any]], _options: object
     ) -> list[NDArray[Any]]:
-        answer = self._answer(feeds["x"].astype(np.float64), feeds["edge_index"])
-        return [np.asarray(answer, np.float32) for _ in names]
+        answer = np.asarray(self._answer(feeds["x"].astype(np.float64), feeds["edge_index"]))
+        if answer.shape != (shape := (len(feeds["x"]), self._classes)):
+            raise ModelError(
+                f"{self._name}: must return logits of shape {shape}, one row per node and one "
+                f"column per class (got {answer.shape})"
+            )
+        return [answer.astype(np.float32) for _ in names]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from recourse_audit import Audit, from_arrays
+from recourse_audit.errors import InputError, ModelError
 from recourse_audit.graph.graph import Floats, Ints
-from recourse_audit.testing import FunctionModel
+from recourse_audit.testing import FunctionModel, find_sample
 from tests.audit.arithmetic_model import arithmetic_model
 
 SIZE, PEOPLE = 0.01, 30
@@ -55,5 +56,22 @@ def test_a_function_that_depends_on_the_order_of_ties_is_noticed() -> None:
 
 def test_a_run_needs_a_file(tmp_path: Path) -> None:
     audit = audit_of(tmp_path / "none.onnx", FunctionModel(heard_from_neighbours, features=1))
-    with pytest.raises(Exception, match="no such model file"):
+    with pytest.raises(InputError, match=r"needs a model file.* use explain"):
         audit.run(tmp_path / "bundle", workers=1, pages_follow=False)
+    assert not (tmp_path / "bundle").exists()
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_a_function_must_return_a_column_per_class(columns: int) -> None:
+    with pytest.raises(
+        ModelError, match=rf"columns?: must return .*, 2\).* per class.*, {columns}\)"
+    ):
+        audit_of(
+            Path("none"),
+            FunctionModel(lambda x, _: x[:, [0] * columns], features=1, name="columns"),
+        )
+
+
+def test_a_sample_that_is_not_there_is_refused_by_name() -> None:
+    with pytest.raises(InputError, match="'borrowing'"):
+        find_sample("borrowing")

@@ -13,7 +13,6 @@ from recourse_audit.errors import InputError, PaperError
 DEMO_SUBJECTS = 2
 # How many of the people refused are audited: all of them.
 DEMO_AUDIT: int | None = None
-PACKAGE = Path(__file__).parents[1]
 # The samples, and for each what else there is to look at.
 SAMPLES = {"lending": "gat.onnx", "hiring": "rgcn.toml"}
 FOLDER = "recourse-audit-demo"
@@ -68,12 +67,9 @@ def demo(
 def _copy_sample(sample: str, out: Path) -> None:
     """Copy a sample to `out`, replacing what an earlier demo of it left there."""
     from recourse_audit.settings.section import exists, is_file, is_folder
+    from recourse_audit.testing import find_sample
 
-    # Inside an installed package, or beside it in a checkout.
-    folders = (PACKAGE / "_data" / "sample_models", PACKAGE.parent / "sample_models")
-    samples = [folder for folder in folders if (folder / sample / "audit.toml").is_file()]
-    if not samples:
-        raise InputError("the sample models are not part of this installation; install it again")
+    folder = find_sample(sample)
     mark = MARK_TEXT.format("" if sample == "lending" else f" --sample {sample}")
     if is_file(out / MARK):
         earlier = (out / MARK).read_text(encoding="utf-8", errors="replace") == mark
@@ -84,7 +80,7 @@ def _copy_sample(sample: str, out: Path) -> None:
             f"{out}: already exists and is not an earlier demo of {sample}; choose another --out"
         )
     try:
-        shutil.copytree(samples[0] / sample, out, dirs_exist_ok=True)
+        shutil.copytree(folder, out, dirs_exist_ok=True)
         (out / MARK).write_text(mark, encoding="utf-8")
     except OSError as error:  # that of several files has a list where others have a reason
         reason = error.strerror or "its files are protected"

@@ -40,7 +40,7 @@ def _two_people_and_one_worker(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_demo_runs_in_an_empty_folder_and_again_over_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recourse_audit.cli.demo.PACKAGE", small_package(tmp_path))
+    monkeypatch.setattr("recourse_audit.testing.PACKAGE", small_package(tmp_path))
     check_demo(tmp_path / "demo", monkeypatch)
 
 
