@@ -8,13 +8,12 @@ refused, an audit lists the nearest approved people whose answer on own data is 
 other groups and, as a control, from their own group.
 """
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 
 import recourse_audit as ra
+from recourse_audit.testing import find_sample
 
-audit = ra.Audit.from_toml(Path("../sample_models/lending/audit.toml"))
+audit = ra.Audit.from_toml(find_sample("lending") / "audit.toml")
 report = audit.explain("P0570")
 comparators = report.comparators
 subject = comparators.subject

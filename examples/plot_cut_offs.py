@@ -12,8 +12,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import recourse_audit as ra
+from recourse_audit.testing import find_sample
 
-settings = ra.load_settings(Path("../sample_models/lending/audit.toml"))
+settings = ra.load_settings(find_sample("lending") / "audit.toml")
 groups = settings.groups.model_copy(update={"attributes": ("origin",)})
 audit = ra.Audit(settings=settings.model_copy(update={"groups": groups}))
 folder = tempfile.TemporaryDirectory()

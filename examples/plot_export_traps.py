@@ -4,7 +4,8 @@ Is the exported file still the model that was trained?
 
 Five exports that went wrong, or nearly, and what ``inspect`` shows of each. Of the last it shows
 nothing: an auditor who has only the file cannot know that it is another model than the one in
-torch. Those of several kinds of nodes have random weights.
+torch. Those of several kinds of nodes have random weights; they are in the repository alone, so run
+this script in its folder ``examples/``.
 """
 
 from pathlib import Path
@@ -16,9 +17,10 @@ import onnxruntime
 from recourse_audit import AuditError
 from recourse_audit.audit.inspect import inspect_model
 from recourse_audit.cli.inspect import advice_on
+from recourse_audit.testing import find_sample
 
 FILES = Path("../tests/files/kinds")
-SAMPLE = Path("../sample_models/lending")
+SAMPLE = find_sample("lending")
 
 # %%
 # ``recourse-audit inspect model.onnx`` prints what follows; here we pick the lines that matter.

@@ -12,13 +12,12 @@ The sample has 1,800 made-up people, and a graph network that approves or denies
 # An audit is a sealed ONNX model, a graph and settings. Opening it probes the model: are answers
 # reproducible, does the order of nodes matter, how many hops away does a person still count?
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 
 import recourse_audit as ra
+from recourse_audit.testing import find_sample
 
-audit = ra.Audit.from_toml(Path("../sample_models/lending/audit.toml"))
+audit = ra.Audit.from_toml(find_sample("lending") / "audit.toml")
 audit.inspect()
 
 # %%

@@ -9,15 +9,15 @@ here.
 """
 
 import csv
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
 
 import recourse_audit as ra
+from recourse_audit.testing import find_sample
 
-SAMPLE = Path("../sample_models/lending")
+SAMPLE = find_sample("lending")
 NAMES = [
     "income",
     "debt_ratio",

@@ -12,8 +12,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import recourse_audit as ra
+from recourse_audit.testing import find_sample
 
-audit = ra.Audit.from_toml(Path("../sample_models/lending_deployed/score.toml"))
+audit = ra.Audit.from_toml(find_sample("lending_deployed") / "score.toml")
 folder = tempfile.TemporaryDirectory()
 audit.run(Path(folder.name) / "bundle", sample=20, workers=0)
 

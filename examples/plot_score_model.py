@@ -7,13 +7,12 @@ approved. A pipeline in front of it takes the raw columns. Everything that an au
 units of the score.
 """
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 
 import recourse_audit as ra
+from recourse_audit.testing import find_sample
 
-audit = ra.Audit.from_toml(Path("../sample_models/lending_deployed/score.toml"))
+audit = ra.Audit.from_toml(find_sample("lending_deployed") / "score.toml")
 reports = audit.explain_many([f"A{number:04}" for number in range(1, 41)])
 denied = sorted(
     (report for report in reports if not report.subject.favourable),

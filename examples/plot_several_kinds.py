@@ -7,13 +7,12 @@ employers and schools are part of the graph. An option may be a move here, from 
 another with a vacancy nearby.
 """
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 
 import recourse_audit as ra
+from recourse_audit.testing import find_sample
 
-audit = ra.Audit.from_toml(Path("../sample_models/hiring/audit.toml"))
+audit = ra.Audit.from_toml(find_sample("hiring") / "audit.toml")
 inspection = audit.inspect()
 
 # %%

@@ -6,13 +6,12 @@ Tries a change by hand, again and again: every level of savings, with and withou
 Whether the policy permits a change does not matter here; the model is simply asked.
 """
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 
 import recourse_audit as ra
+from recourse_audit.testing import find_sample
 
-audit = ra.Audit.from_toml(Path("../sample_models/lending/audit.toml"))
+audit = ra.Audit.from_toml(find_sample("lending") / "audit.toml")
 report = audit.explain("P0004")
 report.subject
 
