@@ -27,6 +27,7 @@ exclude_patterns = ["_ext", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5", 
 default_role = "code"
 highlight_language = "text"
 nitpicky = True
+smartquotes_action = "qe"  # the dashes of --option stay two
 # Types of other packages, of which nothing can be fetched, and records, which have own pages.
 nitpick_ignore_regex = [
     ("py:.*", r"(?!recourse_audit\.).+"),

@@ -232,6 +232,16 @@ def test_the_action_uses_options_that_run_has() -> None:
     assert {option for option in options if option not in help_} == set()
 
 
+def test_the_guide_to_ci_uses_inputs_that_the_action_has_and_the_file_that_it_writes() -> None:
+    action = (ROOT / "action.yml").read_text()
+    inputs = re.findall(r"^  (\S+):$", action.partition("outputs:")[0], re.MULTILINE)
+    guide = (ROOT / "docs" / "howto" / "ci.md").read_text()
+    [given] = re.findall(r"recourse-audit@TAG.*\n +with:\n((?: {10}\S.*\n)+)", guide)
+    assert set(re.findall(r"^ +(\S+):", given, re.MULTILINE)) <= {*inputs}
+    [sarif] = re.findall(r"sarif_file: (\S+)", guide)
+    assert f"default: {sarif}" in action
+
+
 def test_the_wheel_has_the_readme_if_there_is_one() -> None:
     assert (ROOT / "README.md").exists() == ("readme" in read_project())
 
