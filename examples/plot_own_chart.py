@@ -1,6 +1,6 @@
 """
-Does it take more effort from farther below the cut-off?
-========================================================
+Do people farther below the cut-off need more effort?
+=====================================================
 
 A chart of one's own, from a bundle. A bundle is a folder with everything that was found; reading it
 asks no model, so a colleague without the model can draw the same chart.
