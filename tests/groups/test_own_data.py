@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections import defaultdict
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from tests.groups.stores import (
     settings,
     ties_within,
 )
+from tests.render.boards import board_of
 from tests.render.group_pages import ReadGroups
 
 PEOPLE = Words().people("origin", "south")
@@ -322,6 +324,9 @@ def test_a_gap_against_the_reference_is_found_as_well() -> None:
     gap = gaps_of(table)["given_alone"]
     assert (gap.verdict, gap.worse) == ("gap shown", "reference")
     assert table.carried == {"south": "ties"}
+    card = board_of(report).cards[2]
+    assert "▲ gap shown: " in card
+    assert re.search(r"p [=<].0\.\d+, corrected for \d+ tests\. The gap also stands under", card)
     north = Words().people("origin", "north")
     assert f"{north} are refused more often. On own data alone, no gap" in ReadGroups(report).text
 

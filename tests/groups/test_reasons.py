@@ -112,6 +112,8 @@ def test_changes_are_not_shown_beside_reasons_that_would_give_people_away() -> N
     assert counts(savings.reasons)["north"] == {"reason": 65, "fixed": 30}
     assert savings.changes.by_group == {}
     assert savings.changes.overall == {}
+    dash = "A dash stands for what is left out because too few people are on one side."
+    assert dash in ReadGroups(report).text
 
 
 @pytest.mark.parametrize("asked", [True, False])

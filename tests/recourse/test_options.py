@@ -115,8 +115,9 @@ def test_a_search_that_ends_with_enough_options_says_so_and_one_without_budget_d
     graph = town(3, people=12, ties=30)
     batcher = open_batcher(sum_network(tmp_path / "m.onnx", scale=0.4), graph, output="logits")
     reasons = set()
-    for budget in (None, 12):
-        search = search_over(graph, batcher, policy_of(graph, options=1, budget=budget, **MIXED))
+    for budget, most in ((None, 1), (12, 1), (None, 3)):
+        policy = policy_of(graph, options=most, budget=budget, **MIXED)
+        search = search_over(graph, batcher, policy)
         for subject in range(graph.node_count):
             found = search.run(subject, None)
             certificate = found.certificate
@@ -128,6 +129,24 @@ def test_a_search_that_ends_with_enough_options_says_so_and_one_without_budget_d
     assert (None, "enough_options") in reasons
     assert (None, None) not in reasons
     assert (12, None) in reasons
+
+
+def test_of_options_of_equal_cost_those_of_fewer_changes_come_first(tmp_path: Path) -> None:
+    graph = town(8, people=12, ties=30)
+    batcher = open_batcher(sum_network(tmp_path / "m.onnx", scale=0.4), graph, output="logits")
+    policy = policy_of(
+        graph,
+        options=9,
+        ties=[{"kind": "payment", "allow": ["drop"], "cost": 2}, {"kind": "*", "allow": ["drop"]}],
+        attributes=[{"name": "savings", "step": 0.9, "cost": 1}],
+    )
+    search = search_over(graph, batcher, policy)
+    orders = [
+        [(option.cost, len(option.actions)) for option in search.run(subject, None).options]
+        for subject in range(graph.node_count)
+    ]
+    assert all(order == sorted(order) for order in orders)
+    assert any(len({cost for cost, _ in order}) < len(set(order)) for order in orders)
 
 
 def test_a_policy_that_permits_nothing_is_a_proof_with_its_reason(tmp_path: Path) -> None:
