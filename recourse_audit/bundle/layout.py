@@ -91,7 +91,7 @@ def read_plain(path: Path) -> bytes | None:
     """What is in a file; None if there is none, or if it is a link, a pipe or a device."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
+    except (OSError, ValueError):  # the latter for a name with a NUL in it
         return None
     with open(handle, "rb") as file:  # noqa: PTH123
         return file.read() if stat.S_ISREG(os.fstat(handle).st_mode) else None
